@@ -1,0 +1,214 @@
+"""Errors of boardlift: one class per thing the caller can do about it, each with a stable reason.
+
+The map from exception to gRPC status and back exists here, once; servers abort with `to_status` and clients raise
+`from_rpc_error`. A status carries exactly one `google.rpc.ErrorInfo` with the reason and all variable text as metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import grpc
+from google.protobuf import any_pb2
+from google.rpc import code_pb2, error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+DOMAIN = "boardlift"
+
+
+class BoardliftError(Exception):
+    """Root of all errors that boardlift raises on purpose.
+
+    Attributes:
+        reason: Stable UPPER_SNAKE code, at most 63 characters.
+        remedy: One thing to do about it; may be empty.
+        metadata: All variable parts of the message by name.
+        retryable: True when the same call may succeed later.
+    """
+
+    code: grpc.StatusCode = grpc.StatusCode.INTERNAL
+    default_reason = "INTERNAL"
+    retryable = False
+
+    def __init__(
+        self, message: str, *, reason: str = "", remedy: str = "", metadata: Mapping[str, str] | None = None
+    ) -> None:
+        """Keep the parts; `str()` gives the message and, when there is one, the remedy."""
+        super().__init__(message)
+        self.message = message
+        self.reason = reason or self.default_reason
+        self.remedy = remedy
+        self.metadata = dict(metadata or {})
+
+    def __str__(self) -> str:
+        text = f"{self.reason}: {self.message}"
+        return f"{text} Remedy: {self.remedy}" if self.remedy else text
+
+
+class InvalidInputError(BoardliftError):
+    """The request itself is wrong; the same request never succeeds."""
+
+    code = grpc.StatusCode.INVALID_ARGUMENT
+    default_reason = "INVALID_INPUT"
+
+
+class NotFoundError(BoardliftError):
+    """Something named in the request does not exist."""
+
+    code = grpc.StatusCode.NOT_FOUND
+    default_reason = "NOT_FOUND"
+
+
+class AlreadyExistsError(BoardliftError):
+    """The chosen name is taken."""
+
+    code = grpc.StatusCode.ALREADY_EXISTS
+    default_reason = "ALREADY_EXISTS"
+
+
+class PreconditionError(BoardliftError):
+    """Something must change first: a missing artifact, an absent toolchain, a job in another state."""
+
+    code = grpc.StatusCode.FAILED_PRECONDITION
+    default_reason = "FAILED_PRECONDITION"
+
+
+class ConflictError(BoardliftError):
+    """A race was lost; reading again and repeating may succeed."""
+
+    code = grpc.StatusCode.ABORTED
+    default_reason = "CONFLICT"
+    retryable = True
+
+
+class CancelledError(BoardliftError):
+    """The work was stopped as asked."""
+
+    code = grpc.StatusCode.CANCELLED
+    default_reason = "CANCELLED"
+
+
+class DeadlineError(BoardliftError):
+    """Time ran out."""
+
+    code = grpc.StatusCode.DEADLINE_EXCEEDED
+    default_reason = "DEADLINE_EXCEEDED"
+
+
+class ExhaustedError(BoardliftError):
+    """No room: disk, memory, quota or slots."""
+
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+    default_reason = "EXHAUSTED"
+    retryable = True
+
+
+class UnavailableError(BoardliftError):
+    """A part of the machinery can't be reached right now."""
+
+    code = grpc.StatusCode.UNAVAILABLE
+    default_reason = "UNAVAILABLE"
+    retryable = True
+
+
+class UnauthenticatedError(BoardliftError):
+    """No or wrong credentials."""
+
+    code = grpc.StatusCode.UNAUTHENTICATED
+    default_reason = "UNAUTHENTICATED"
+
+
+class PermissionDeniedError(BoardliftError):
+    """The credentials don't allow this."""
+
+    code = grpc.StatusCode.PERMISSION_DENIED
+    default_reason = "PERMISSION_DENIED"
+
+
+class UnsupportedError(BoardliftError):
+    """This server can't do that."""
+
+    code = grpc.StatusCode.UNIMPLEMENTED
+    default_reason = "UNSUPPORTED"
+
+
+class DataLossError(BoardliftError):
+    """Stored bytes don't match their digest."""
+
+    code = grpc.StatusCode.DATA_LOSS
+    default_reason = "DATA_LOSS"
+
+
+class InternalError(BoardliftError):
+    """A fault of ours."""
+
+    code = grpc.StatusCode.INTERNAL
+    default_reason = "INTERNAL"
+
+
+_CLASSES: dict[grpc.StatusCode, type[BoardliftError]] = {
+    cls.code: cls
+    for cls in (
+        InvalidInputError,
+        NotFoundError,
+        AlreadyExistsError,
+        PreconditionError,
+        ConflictError,
+        CancelledError,
+        DeadlineError,
+        ExhaustedError,
+        UnavailableError,
+        UnauthenticatedError,
+        PermissionDeniedError,
+        UnsupportedError,
+        DataLossError,
+        InternalError,
+    )
+}
+# The two codes nobody raises on purpose still have a meaning for callers.
+STATUS_TO_EXCEPTION: dict[grpc.StatusCode, type[BoardliftError]] = {
+    **_CLASSES,
+    grpc.StatusCode.OUT_OF_RANGE: InvalidInputError,
+    grpc.StatusCode.UNKNOWN: InternalError,
+}
+
+
+def to_status(error: BoardliftError, service: str = "") -> status_pb2.Status:
+    """Build the `google.rpc.Status` for an error, with one ErrorInfo in the domain `<service>.boardlift`."""
+    domain = f"{service}.{DOMAIN}" if service else DOMAIN
+    metadata = {**error.metadata, **({"remedy": error.remedy} if error.remedy else {})}
+    info = error_details_pb2.ErrorInfo(reason=error.reason[:63], domain=domain, metadata=metadata)
+    details = [_pack(info)]
+    if isinstance(error, InvalidInputError):
+        field = error.metadata.get("field", "")
+        violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=error.message)
+        details.append(_pack(error_details_pb2.BadRequest(field_violations=[violation])))
+    if error.retryable:
+        retry = error_details_pb2.RetryInfo()
+        retry.retry_delay.seconds = 1
+        details.append(_pack(retry))
+    code = code_pb2.Code.Value(error.code.name)
+    return status_pb2.Status(code=code, message=error.message, details=details)
+
+
+def from_rpc_error(error: grpc.RpcError) -> BoardliftError:
+    """Turn a failed call into the exception that its status means; reason, remedy and metadata survive the wire."""
+    code = error.code()
+    cls = STATUS_TO_EXCEPTION.get(code, InternalError)
+    try:
+        status = rpc_status.from_call(error)
+    except ValueError:
+        status = None  # details of another status, for example by a proxy: the bare code still tells what to do
+    message = error.details() or code.name
+    for detail in status.details if status else ():
+        info = error_details_pb2.ErrorInfo()
+        if detail.Unpack(info):
+            metadata = dict(info.metadata)
+            return cls(message, reason=info.reason, remedy=metadata.pop("remedy", ""), metadata=metadata)
+    return cls(message)
+
+
+def _pack(message: error_details_pb2.ErrorInfo) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(message)
+    return packed
