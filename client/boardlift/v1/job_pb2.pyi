@@ -307,10 +307,14 @@ class RegisterBoardRequest(_message.Message):
     def __init__(self, board: _Optional[_Union[_board_agent_pb2.BoardInfo, _Mapping]] = ..., state: _Optional[_Union[_board_agent_pb2.BoardState, _Mapping]] = ...) -> None: ...
 
 class RegisterBoardResponse(_message.Message):
-    __slots__ = ("renew_duration",)
+    __slots__ = ("renew_duration", "lease_holder", "lease_end_time")
     RENEW_DURATION_FIELD_NUMBER: _ClassVar[int]
+    LEASE_HOLDER_FIELD_NUMBER: _ClassVar[int]
+    LEASE_END_TIME_FIELD_NUMBER: _ClassVar[int]
     renew_duration: _duration_pb2.Duration
-    def __init__(self, renew_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    lease_holder: str
+    lease_end_time: _timestamp_pb2.Timestamp
+    def __init__(self, renew_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., lease_holder: _Optional[str] = ..., lease_end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class ListBoardsRequest(_message.Message):
     __slots__ = ("page_size", "page_token", "labels")
@@ -348,3 +352,37 @@ class Board(_message.Message):
     online: bool
     last_seen_time: _timestamp_pb2.Timestamp
     def __init__(self, info: _Optional[_Union[_board_agent_pb2.BoardInfo, _Mapping]] = ..., state: _Optional[_Union[_board_agent_pb2.BoardState, _Mapping]] = ..., online: bool = ..., last_seen_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class GrantBoardLeaseRequest(_message.Message):
+    __slots__ = ("board_id", "limit_duration", "lease_id", "holder")
+    BOARD_ID_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_DURATION_FIELD_NUMBER: _ClassVar[int]
+    LEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    board_id: str
+    limit_duration: _duration_pb2.Duration
+    lease_id: str
+    holder: str
+    def __init__(self, board_id: _Optional[str] = ..., limit_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., lease_id: _Optional[str] = ..., holder: _Optional[str] = ...) -> None: ...
+
+class GrantBoardLeaseResponse(_message.Message):
+    __slots__ = ("lease_id", "end_time", "busy_job")
+    LEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    BUSY_JOB_FIELD_NUMBER: _ClassVar[int]
+    lease_id: str
+    end_time: _timestamp_pb2.Timestamp
+    busy_job: str
+    def __init__(self, lease_id: _Optional[str] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., busy_job: _Optional[str] = ...) -> None: ...
+
+class ReleaseBoardLeaseRequest(_message.Message):
+    __slots__ = ("board_id", "lease_id")
+    BOARD_ID_FIELD_NUMBER: _ClassVar[int]
+    LEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    board_id: str
+    lease_id: str
+    def __init__(self, board_id: _Optional[str] = ..., lease_id: _Optional[str] = ...) -> None: ...
+
+class ReleaseBoardLeaseResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

@@ -297,6 +297,16 @@ class BoardServiceStub(object):
                 request_serializer=boardlift_dot_v1_dot_job__pb2.ListBoardsRequest.SerializeToString,
                 response_deserializer=boardlift_dot_v1_dot_job__pb2.ListBoardsResponse.FromString,
                 _registered_method=True)
+        self.GrantBoardLease = channel.unary_unary(
+                '/boardlift.v1.BoardService/GrantBoardLease',
+                request_serializer=boardlift_dot_v1_dot_job__pb2.GrantBoardLeaseRequest.SerializeToString,
+                response_deserializer=boardlift_dot_v1_dot_job__pb2.GrantBoardLeaseResponse.FromString,
+                _registered_method=True)
+        self.ReleaseBoardLease = channel.unary_unary(
+                '/boardlift.v1.BoardService/ReleaseBoardLease',
+                request_serializer=boardlift_dot_v1_dot_job__pb2.ReleaseBoardLeaseRequest.SerializeToString,
+                response_deserializer=boardlift_dot_v1_dot_job__pb2.ReleaseBoardLeaseResponse.FromString,
+                _registered_method=True)
 
 
 class BoardServiceServicer(object):
@@ -317,6 +327,20 @@ class BoardServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GrantBoardLease(self, request, context):
+        """Gives a person a board for some time; jobs leave it alone meanwhile. Renews a lease that its holder names.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReleaseBoardLease(self, request, context):
+        """Gives a board back before the lease ends by itself.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_BoardServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -329,6 +353,16 @@ def add_BoardServiceServicer_to_server(servicer, server):
                     servicer.ListBoards,
                     request_deserializer=boardlift_dot_v1_dot_job__pb2.ListBoardsRequest.FromString,
                     response_serializer=boardlift_dot_v1_dot_job__pb2.ListBoardsResponse.SerializeToString,
+            ),
+            'GrantBoardLease': grpc.unary_unary_rpc_method_handler(
+                    servicer.GrantBoardLease,
+                    request_deserializer=boardlift_dot_v1_dot_job__pb2.GrantBoardLeaseRequest.FromString,
+                    response_serializer=boardlift_dot_v1_dot_job__pb2.GrantBoardLeaseResponse.SerializeToString,
+            ),
+            'ReleaseBoardLease': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReleaseBoardLease,
+                    request_deserializer=boardlift_dot_v1_dot_job__pb2.ReleaseBoardLeaseRequest.FromString,
+                    response_serializer=boardlift_dot_v1_dot_job__pb2.ReleaseBoardLeaseResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -386,6 +420,60 @@ class BoardService(object):
             '/boardlift.v1.BoardService/ListBoards',
             boardlift_dot_v1_dot_job__pb2.ListBoardsRequest.SerializeToString,
             boardlift_dot_v1_dot_job__pb2.ListBoardsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GrantBoardLease(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/boardlift.v1.BoardService/GrantBoardLease',
+            boardlift_dot_v1_dot_job__pb2.GrantBoardLeaseRequest.SerializeToString,
+            boardlift_dot_v1_dot_job__pb2.GrantBoardLeaseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReleaseBoardLease(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/boardlift.v1.BoardService/ReleaseBoardLease',
+            boardlift_dot_v1_dot_job__pb2.ReleaseBoardLeaseRequest.SerializeToString,
+            boardlift_dot_v1_dot_job__pb2.ReleaseBoardLeaseResponse.FromString,
             options,
             channel_credentials,
             insecure,

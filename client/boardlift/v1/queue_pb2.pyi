@@ -55,7 +55,7 @@ class MakeReportResult(_message.Message):
     def __init__(self, verdict: _Optional[_Union[_job_pb2.Verdict, _Mapping]] = ..., artifacts: _Optional[_Iterable[_Union[_toolchain_pb2.NamedArtifact, _Mapping]]] = ...) -> None: ...
 
 class StageOutcome(_message.Message):
-    __slots__ = ("job_id", "stage", "variant", "attempt", "worker", "result", "failure", "retryable", "cancelled", "cached")
+    __slots__ = ("job_id", "stage", "variant", "attempt", "worker", "result", "failure", "retryable", "cancelled", "cached", "started")
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     STAGE_FIELD_NUMBER: _ClassVar[int]
     VARIANT_FIELD_NUMBER: _ClassVar[int]
@@ -66,6 +66,7 @@ class StageOutcome(_message.Message):
     RETRYABLE_FIELD_NUMBER: _ClassVar[int]
     CANCELLED_FIELD_NUMBER: _ClassVar[int]
     CACHED_FIELD_NUMBER: _ClassVar[int]
+    STARTED_FIELD_NUMBER: _ClassVar[int]
     job_id: str
     stage: str
     variant: str
@@ -76,4 +77,47 @@ class StageOutcome(_message.Message):
     retryable: bool
     cancelled: bool
     cached: bool
-    def __init__(self, job_id: _Optional[str] = ..., stage: _Optional[str] = ..., variant: _Optional[str] = ..., attempt: _Optional[int] = ..., worker: _Optional[str] = ..., result: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., retryable: bool = ..., cancelled: bool = ..., cached: bool = ...) -> None: ...
+    started: bool
+    def __init__(self, job_id: _Optional[str] = ..., stage: _Optional[str] = ..., variant: _Optional[str] = ..., attempt: _Optional[int] = ..., worker: _Optional[str] = ..., result: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., retryable: bool = ..., cancelled: bool = ..., cached: bool = ..., started: bool = ...) -> None: ...
+
+class StopStage(_message.Message):
+    __slots__ = ("job_id", "stage", "variant", "attempt")
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    VARIANT_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    stage: str
+    variant: str
+    attempt: int
+    def __init__(self, job_id: _Optional[str] = ..., stage: _Optional[str] = ..., variant: _Optional[str] = ..., attempt: _Optional[int] = ...) -> None: ...
+
+class BoardPresence(_message.Message):
+    __slots__ = ("boot_id", "state")
+    BOOT_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    boot_id: str
+    state: _board_agent_pb2.BoardState
+    def __init__(self, boot_id: _Optional[str] = ..., state: _Optional[_Union[_board_agent_pb2.BoardState, _Mapping]] = ...) -> None: ...
+
+class BoardRecord(_message.Message):
+    __slots__ = ("info", "state", "register_time")
+    INFO_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    REGISTER_TIME_FIELD_NUMBER: _ClassVar[int]
+    info: _board_agent_pb2.BoardInfo
+    state: _board_agent_pb2.BoardState
+    register_time: _timestamp_pb2.Timestamp
+    def __init__(self, info: _Optional[_Union[_board_agent_pb2.BoardInfo, _Mapping]] = ..., state: _Optional[_Union[_board_agent_pb2.BoardState, _Mapping]] = ..., register_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class BoardLease(_message.Message):
+    __slots__ = ("board_id", "lease_id", "holder", "end_time")
+    BOARD_ID_FIELD_NUMBER: _ClassVar[int]
+    LEASE_ID_FIELD_NUMBER: _ClassVar[int]
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    END_TIME_FIELD_NUMBER: _ClassVar[int]
+    board_id: str
+    lease_id: str
+    holder: str
+    end_time: _timestamp_pb2.Timestamp
+    def __init__(self, board_id: _Optional[str] = ..., lease_id: _Optional[str] = ..., holder: _Optional[str] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

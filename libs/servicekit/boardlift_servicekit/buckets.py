@@ -1,0 +1,102 @@
+"""Key-value buckets with compare-and-set and a life time per key.
+
+nats-py's own key-value class drops the life time on update and returns phantom entries for expired keys, so the bucket's
+stream is read and written directly; the format is the same, and the `nats kv` command line can read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import nats.js.errors as jetstream_errors
+from boardlift.errors import ConflictError
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+
+from boardlift_servicekit.messaging import read_batch, retry
+
+_WRONG_SEQUENCE = (10071, 10164)
+_LOCATED = 1000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key as stored."""
+
+    key: str
+    """The key."""
+    value: bytes
+    """Its value; never empty."""
+    revision: int
+    """Its revision: what a compare-and-set compares."""
+
+
+class Bucket:
+    """One bucket."""
+
+    def __init__(self, client: Client, js: JetStreamContext, name: str) -> None:
+        """Use the bucket `name`, which `messaging.ensure_streams` has made."""
+        self._client = client
+        self._js = js
+        self._stream = f"KV_{name}"
+        self._prefix = f"$KV.{name}."
+
+    async def get(self, key: str) -> Entry | None:
+        """Return the newest value from the stream's leader, or None when there is none."""
+        try:
+            message = await retry(lambda: self._js.get_last_msg(self._stream, self._prefix + key))
+        except jetstream_errors.NotFoundError:
+            return None
+        if not message.data:
+            return None
+        return Entry(key, message.data, message.seq or 0)
+
+    async def put(self, key: str, value: bytes, *, revision: int | None = None, life_s: int = 0) -> int:
+        """Write a key and return its new revision.
+
+        Args:
+            key: The key.
+            value: The value.
+            revision: Revision that must be the newest one; 0 for a key that must not exist; None for any.
+            life_s: Seconds until the key vanishes; 0 keeps it.
+
+        Raises:
+            ConflictError: Somebody else wrote in between, or a try of ours whose answer was lost did.
+        """
+        headers = {}
+        if revision is not None:
+            headers["Nats-Expected-Last-Subject-Sequence"] = str(revision)
+        if life_s:
+            headers["Nats-TTL"] = f"{life_s}s"
+        try:
+            answer = await retry(lambda: self._js.publish(self._prefix + key, value, headers=dict(headers), timeout=2))
+        except jetstream_errors.APIError as error:
+            if getattr(error, "err_code", 10071) not in _WRONG_SEQUENCE:
+                raise
+            raise ConflictError(f"{key} was changed by somebody else", metadata={"key": key}) from error
+        return int(answer.seq)
+
+    async def remove(self, key: str) -> None:
+        """Remove a key; one that does not exist is fine."""
+        headers = {"KV-Operation": "PURGE", "Nats-Rollup": "sub", "Nats-TTL": "60s"}
+        await retry(lambda: self._js.publish(self._prefix + key, b"", headers=dict(headers), timeout=2))
+
+    async def entries(self) -> list[Entry]:
+        """Return all keys with their values, by key."""
+        found: dict[str, Entry] = {}
+        subjects, last = [f"{self._prefix}>"], 0
+        while True:
+            count = 0
+            request = {"multi_last": subjects, "batch": _LOCATED} if not last else {
+                "seq": last + 1, "next_by_subj": f"{self._prefix}>", "batch": _LOCATED
+            }
+            async for message in read_batch(self._client, self._stream, request):
+                count += 1
+                last = max(last, message.sequence)
+                key = message.subject[len(self._prefix) :]
+                if message.deleted:
+                    found.pop(key, None)
+                else:
+                    found[key] = Entry(key, message.data, message.sequence)
+            if count < _LOCATED:
+                return sorted(found.values(), key=lambda entry: entry.key)

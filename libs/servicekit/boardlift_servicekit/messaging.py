@@ -1,0 +1,366 @@
+"""Connect to NATS, make sure the streams exist, and publish tasks, outcomes and events with deterministic ids.
+
+Delivery is at least once. A publish that timed out may have been stored, so every publish that matters carries a
+`Nats-Msg-Id` made from what it says, and may be repeated. What decides is never the id but the compare-and-set on the
+job record (see the orchestrator); the ids only save work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import nats
+import nats.errors
+import nats.js.errors as jetstream_errors
+import structlog
+from boardlift.errors import InvalidInputError, PreconditionError, UnavailableError
+from boardlift.v1 import job_pb2, queue_pb2
+from google.protobuf.message import Message
+from nats.aio.client import Client
+from nats.js import JetStreamContext, api
+
+from boardlift_servicekit.names import check_token
+
+LOST: Final = (
+    nats.errors.Error,
+    jetstream_errors.NoStreamResponseError,
+    jetstream_errors.ServiceUnavailableError,
+    asyncio.TimeoutError,
+)
+"""What a call raises when its outcome is unknown: lost connection, no answer, no leader yet."""
+
+TASK_STREAM: Final = "TASK"
+RESULT_STREAM: Final = "RES"
+EVENT_STREAM: Final = "EVT"
+OUTCOME_CONSUMER: Final = "orch"
+TIMER_CONSUMER: Final = "timer"
+STAGE_CONSUMERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "transform": ("ingest", "transform"),
+    "compiler": ("check", "compile", "simulate"),
+    "orchestrator": ("verdict",),
+}
+"""Which stages the shared consumer of each service takes. Boards have consumers of their own."""
+MINIMUM_API_LEVEL: Final = 2
+_EXISTS_OTHERWISE: Final = 10058
+_log = structlog.get_logger(__name__)
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class QueueLimits:
+    """How the queue is kept."""
+
+    replicas: int = 1
+    """Copies of every stream; 3 on a cluster of three servers."""
+    ack_wait_s: float = 15.0
+    """Seconds without a sign of life after which a message is handed to somebody else."""
+
+
+async def connect(servers: str | list[str], name: str, *, wait_s: float = 20.0, **options: Any) -> Client:
+    """Connect and keep reconnecting for ever.
+
+    Args:
+        servers: URL or URLs, `nats://host:port` or `tls://host:port`.
+        name: Shown in the server's list of connections.
+        wait_s: Seconds to wait for the first connection.
+        **options: Further options of `nats.connect`, for example `tls`, `user_credentials`, `inbox_prefix`.
+
+    Raises:
+        UnavailableError: No server answered in that time.
+    """
+
+    async def on_error(error: Exception) -> None:
+        _log.warning("nats_error", error=repr(error))  # refused permissions show up only here
+
+    async def on_closed() -> None:
+        _log.info("nats_closed")
+
+    settings: dict[str, Any] = {
+        "max_reconnect_attempts": -1,
+        "reconnect_time_wait": 0.5,
+        "ping_interval": 10,
+        "drain_timeout": 5,
+        "allow_reconnect": True,
+        "error_cb": on_error,
+        "closed_cb": on_closed,
+    }
+    urls = [servers] if isinstance(servers, str) else list(servers)
+    try:
+        return await asyncio.wait_for(nats.connect(urls, name=name, **{**settings, **options}), timeout=wait_s)
+    except (OSError, nats.errors.Error, asyncio.TimeoutError) as error:
+        raise UnavailableError(
+            f"no NATS server answers at {', '.join(urls)}",
+            reason="NATS_UNAVAILABLE",
+            remedy="Start nats-server, or correct the setting BOARDLIFT_NATS_URL.",
+            metadata={"servers": ",".join(urls)},
+        ) from error
+
+
+async def retry(call: Callable[[], Awaitable[_T]], attempts: int = 80, pause_s: float = 0.25) -> _T:
+    """Repeat an idempotent call until its outcome is known. A timeout means unknown, not failed.
+
+    Raises:
+        UnavailableError: The outcome stayed unknown for `attempts` tries.
+    """
+    for _ in range(attempts):
+        try:
+            return await call()
+        except jetstream_errors.APIError as error:
+            if getattr(error, "code", None) != 503:  # KeyWrongLastSequenceError has no code at all
+                raise
+        except (nats.errors.ConnectionClosedError, nats.errors.ConnectionDrainingError):
+            raise
+        except LOST:
+            pass
+        await asyncio.sleep(pause_s)
+    raise UnavailableError("NATS does not answer", reason="NATS_UNAVAILABLE", remedy="Look at the nats-server's log.")
+
+
+async def ensure_streams(js: JetStreamContext, limits: QueueLimits) -> None:
+    """Create or update all streams and shared consumers. Idempotent; every orchestrator calls it at start.
+
+    Raises:
+        PreconditionError: The server is older than 2.12 or has no JetStream.
+        UnavailableError: The server does not answer.
+    """
+    await _require_level(js)
+    work: dict[str, Any] = {"retention": "workqueue", "duplicate_window": 600.0, "max_consumers": 8192}
+    streams = [
+        api.StreamConfig(
+            name=TASK_STREAM,
+            subjects=["task.>"],
+            allow_msg_schedules=True,
+            allow_msg_ttl=True,
+            max_msg_size=786432,
+            **work,
+        ),
+        api.StreamConfig(name=RESULT_STREAM, subjects=["res.>"], max_msg_size=131072, **work),
+        api.StreamConfig(name=EVENT_STREAM, subjects=["evt.>"], allow_direct=True, max_age=30 * 86400.0),
+        *(_bucket(name, marker_s) for name, marker_s in (("JOB", 0), ("BOARD", 0), ("LEASE", 0), ("PRESENCE", 60))),
+    ]
+    for config in streams:
+        await _ensure_stream(js, config.evolve(storage="file", num_replicas=limits.replicas))
+    for name, stages in STAGE_CONSUMERS.items():
+        await ensure_consumer(js, TASK_STREAM, name, [f"task.{stage}.>" for stage in stages], limits)
+    await ensure_consumer(js, TASK_STREAM, TIMER_CONSUMER, ["task.timer.>"], limits)
+    await ensure_consumer(js, RESULT_STREAM, OUTCOME_CONSUMER, ["res.>"], limits)
+
+
+async def ensure_board_consumers(js: JetStreamContext, board: str, target: str, limits: QueueLimits) -> None:
+    """Create the consumer for one board's own tasks and the one for its target's pool."""
+    check_token("board id", board)
+    check_token("target", target)
+    await ensure_consumer(js, TASK_STREAM, board_consumer(board), [f"task.board.id.{board}.*"], limits)
+    await ensure_consumer(js, TASK_STREAM, pool_consumer(target), [f"task.board.pool.{target}.*"], limits)
+
+
+def board_consumer(board: str) -> str:
+    """Name of the consumer that only this board pulls from."""
+    return f"board-{board}"
+
+
+def pool_consumer(target: str) -> str:
+    """Name of the consumer that all boards of a target share."""
+    return f"pool-{target}"
+
+
+async def ensure_consumer(
+    js: JetStreamContext, stream: str, name: str, subjects: list[str], limits: QueueLimits
+) -> None:
+    """Create or update a durable pull consumer."""
+    config = api.ConsumerConfig(
+        name=name,
+        durable_name=name,
+        filter_subjects=subjects if len(subjects) > 1 else None,
+        filter_subject=subjects[0] if len(subjects) == 1 else None,
+        ack_policy=api.AckPolicy.EXPLICIT,
+        ack_wait=limits.ack_wait_s,
+        max_deliver=-1,  # the job record counts: the server's own count does not survive a crash
+        max_ack_pending=5000,
+        max_waiting=4096,
+    )
+    await retry(lambda: js.add_consumer(stream, config))
+
+
+async def publish_task(
+    js: JetStreamContext, task: queue_pb2.StageTask, *, place: str = "", delay_s: float = 0.0
+) -> None:
+    """Queue one attempt at a stage.
+
+    Args:
+        js: JetStream.
+        task: The attempt.
+        place: For the board stage: `pool.<target>` or `id.<board>`.
+        delay_s: Seconds to wait; the timer lives in the server and survives everybody's death.
+    """
+    subject = f"task.{task.stage}{'.' + place if place else ''}.{task.job_id}"
+    headers = {"Nats-Msg-Id": f"t:{task.job_id}:{task.stage}:{task.variant}:{task.attempt}"}
+    body = task.SerializeToString()
+    if delay_s > 0:
+        name = f"{task.stage}-{task.variant or '0'}"
+        await _publish_later(js, subject, f"task.later.{name}.{task.job_id}", body, headers, delay_s)
+    else:
+        await retry(lambda: js.publish(subject, body, headers=dict(headers), timeout=2))
+
+
+async def publish_timer(js: JetStreamContext, job: str, name: str, delay_s: float) -> None:
+    """Have the orchestrator look at a job after a delay. One timer per job and name; a later one takes its place."""
+    await _publish_later(js, f"task.timer.{job}", f"task.later.{name}.{job}", job.encode(), {}, delay_s)
+
+
+async def publish_outcome(js: JetStreamContext, outcome: queue_pb2.StageOutcome) -> None:
+    """Report how an attempt ended. The first report of an attempt counts."""
+    message_id = f"r:{outcome.job_id}:{outcome.stage}:{outcome.variant}:{outcome.attempt}"
+    subject = f"res.{outcome.worker}.{outcome.job_id}"
+    body = outcome.SerializeToString()
+    await retry(lambda: js.publish(subject, body, headers={"Nats-Msg-Id": message_id}, timeout=2))
+
+
+async def publish_started(client: Client, outcome: queue_pb2.StageOutcome) -> None:
+    """Report that an attempt has begun. Nothing depends on its arrival."""
+    await client.publish(f"res.{outcome.worker}.{outcome.job_id}", outcome.SerializeToString())
+
+
+async def publish_job_event(js: JetStreamContext, event: job_pb2.WatchJobResponse, job: str, revision: int) -> None:
+    """Record a change of a job for its watchers, once per revision of its record."""
+    headers = {"Nats-Msg-Id": f"e:{job}:{revision}"}
+    body = event.SerializeToString()
+    await retry(lambda: js.publish(f"evt.job.{job}.job", body, headers=dict(headers), timeout=2))
+
+
+async def publish_stage_event(client: Client, event: job_pb2.WatchJobResponse, job: str) -> None:
+    """Record progress or a log line for a job's watchers; may get lost."""
+    await client.publish(f"evt.job.{job}.{event.WhichOneof('event')}", event.SerializeToString())
+
+
+async def publish_stop(client: Client, stop: queue_pb2.StopStage) -> None:
+    """Tell whoever runs it to stop a job's stage, or all of its stages."""
+    await client.publish(f"ctl.job.{stop.job_id}", stop.SerializeToString())
+
+
+async def purge_tasks(js: JetStreamContext, job: str, prefix: str = "") -> None:
+    """Remove a job's queued tasks; with a prefix such as `task.board.id.b1` only those."""
+    check_token("job id", job)
+    for subject in (
+        [f"{prefix}.{job}"] if prefix else [f"task.*.{job}", f"task.*.*.{job}", f"task.*.*.*.{job}"]
+    ):
+        await retry(lambda subject=subject: js.purge_stream(TASK_STREAM, subject=subject))  # type: ignore[misc]
+
+
+async def read_batch(
+    client: Client, stream: str, request: Mapping[str, Any], timeout_s: float = 2.0
+) -> AsyncIterator[StoredMessage]:
+    """Read many stored messages by one request, without a consumer.
+
+    Args:
+        client: The connection.
+        stream: Stream with direct reads allowed.
+        request: Body of the direct-get request: `multi_last`, or `seq` with `next_by_subj`, and `batch`.
+        timeout_s: Longest wait for the next message.
+
+    Yields:
+        The messages in order.
+
+    Raises:
+        UnavailableError: The server stopped answering.
+    """
+    inbox = client.new_inbox()
+    subscription = await client.subscribe(inbox)
+    try:
+        await client.publish(f"$JS.API.DIRECT.GET.{stream}", json.dumps(request).encode(), reply=inbox)
+        while True:
+            message = await subscription.next_msg(timeout=timeout_s)
+            headers = message.headers or {}
+            if headers.get("Status"):
+                if headers["Status"] in ("204", "404"):
+                    return
+                raise UnavailableError(f"reading {stream} failed: {headers}", reason="NATS_READ_FAILED")
+            yield StoredMessage(
+                subject=headers["Nats-Subject"],
+                sequence=int(headers["Nats-Sequence"]),
+                data=message.data,
+                deleted=not message.data,
+            )
+    except (nats.errors.Error, asyncio.TimeoutError) as error:
+        raise UnavailableError(f"NATS does not answer for {stream}", reason="NATS_UNAVAILABLE") from error
+    finally:
+        if not client.is_closed:
+            await subscription.unsubscribe()
+
+
+@dataclass(frozen=True)
+class StoredMessage:
+    """A message as it lies in a stream."""
+
+    subject: str
+    """Its subject."""
+    sequence: int
+    """Its sequence in the stream."""
+    data: bytes
+    """Its body."""
+    deleted: bool
+    """True for a marker that the key was removed."""
+
+
+async def _publish_later(
+    js: JetStreamContext, target: str, subject: str, body: bytes, headers: Mapping[str, str], delay_s: float
+) -> None:
+    due = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=delay_s)
+    timed = {
+        **headers,
+        "Nats-Schedule": f"@at {due.isoformat(timespec='milliseconds').replace('+00:00', 'Z')}",
+        "Nats-Schedule-Target": target,
+    }
+    await retry(lambda: js.publish(subject, body, headers=dict(timed), timeout=2))
+
+
+async def _require_level(js: JetStreamContext) -> None:
+    try:
+        info = await retry(js.account_info)
+    except jetstream_errors.APIError as error:
+        raise PreconditionError(
+            "this NATS server has no JetStream",
+            reason="NATS_WITHOUT_JETSTREAM",
+            remedy="Start nats-server with deploy/nats/nats.conf.",
+        ) from error
+    level = getattr(info.api, "level", None) or 0
+    if level < MINIMUM_API_LEVEL:
+        raise PreconditionError(
+            f"this NATS server is too old: JetStream API level {level}, needed {MINIMUM_API_LEVEL}",
+            reason="NATS_TOO_OLD",
+            remedy="Install nats-server 2.12 or newer.",
+            metadata={"level": str(level)},
+        )
+
+
+async def _ensure_stream(js: JetStreamContext, config: api.StreamConfig) -> None:
+    try:
+        await retry(lambda: js.add_stream(config))
+    except jetstream_errors.BadRequestError as error:
+        if error.err_code != _EXISTS_OTHERWISE:
+            raise InvalidInputError(
+                f"NATS refuses stream {config.name}: {error.description}",
+                reason="NATS_STREAM_REFUSED",
+                metadata={"stream": str(config.name)},
+            ) from error
+        await retry(lambda: js.update_stream(config))
+
+
+def _bucket(name: str, marker_s: int) -> api.StreamConfig:
+    """Return the stream of a key-value bucket with per-key life times; markers make an expiry visible to watchers."""
+    return api.StreamConfig(
+        name=f"KV_{name}",
+        subjects=[f"$KV.{name}.>"],
+        max_msgs_per_subject=1,
+        allow_rollup_hdrs=True,
+        allow_msg_ttl=True,
+        allow_direct=True,
+        deny_delete=True,
+        discard=api.DiscardPolicy.NEW,
+        subject_delete_marker_ttl=marker_s or None,
+    )
