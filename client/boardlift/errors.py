@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import grpc
 from google.protobuf import any_pb2
+from google.protobuf.message import Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
@@ -191,8 +192,8 @@ def to_status(error: BoardliftError, service: str = "") -> status_pb2.Status:
     return status_pb2.Status(code=code, message=error.message, details=details)
 
 
-def from_rpc_error(error: grpc.RpcError) -> BoardliftError:
-    """Turn a failed call into the exception that its status means; reason, remedy and metadata survive the wire."""
+def from_rpc_error(error: grpc.Call) -> BoardliftError:
+    """Turn a failed call (an RpcError that is a Call) into the exception its status means; reason and remedy survive."""
     code = error.code()
     cls = STATUS_TO_EXCEPTION.get(code, InternalError)
     try:
@@ -208,7 +209,7 @@ def from_rpc_error(error: grpc.RpcError) -> BoardliftError:
     return cls(message)
 
 
-def _pack(message: error_details_pb2.ErrorInfo) -> any_pb2.Any:
+def _pack(message: Message) -> any_pb2.Any:
     packed = any_pb2.Any()
     packed.Pack(message)
     return packed

@@ -1,0 +1,118 @@
+"""`ArtifactService` over a local store: streaming, resumable, hashed on arrival."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from boardlift.errors import InvalidInputError
+from boardlift.v1 import artifact_pb2 as pb
+from boardlift.v1 import artifact_pb2_grpc
+
+from boardlift_servicekit.artifacts import CHUNK_BYTES, LocalStore, check_sha256, check_size, missing_error, write
+
+SERVICE = "boardlift.v1.ArtifactService"
+_MAX_CHUNK_BYTES = 1 << 20
+_MAX_DIGESTS = 1000
+
+
+class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
+    """Serves a `LocalStore`."""
+
+    def __init__(self, store: LocalStore) -> None:
+        """Serve `store`."""
+        self._store = store
+
+    async def UploadArtifact(self, requests: AsyncIterator[pb.UploadArtifactRequest], context: Any) -> Any:  # noqa: N802
+        """Store one artifact; a stream that breaks keeps its bytes for the next try."""
+        first = await anext(requests, None)
+        if first is None or first.WhichOneof("part") != "header":
+            raise InvalidInputError("The first message must be the header.", reason="HEADER_MISSING")
+        artifact = first.header.artifact
+        check_sha256(artifact.sha256)
+        check_size(artifact.size_bytes, self._store.max_artifact_bytes)
+        if self._store.has(artifact.sha256):
+            return pb.UploadArtifactResponse(artifact=artifact, already_stored=True)
+        await self._receive(first.header, requests)
+        await self._complete(artifact)
+        return pb.UploadArtifactResponse(artifact=artifact)
+
+    async def GetUploadStatus(self, request: pb.GetUploadStatusRequest, context: Any) -> Any:  # noqa: N802
+        """Report how much of an upload is kept."""
+        if self._store.has(request.sha256):
+            size = self._store.path(request.sha256).stat().st_size
+            return pb.GetUploadStatusResponse(committed_size_bytes=size, complete=True)
+        partial = self._store.partial_path(request.sha256)
+        size = partial.stat().st_size if partial.exists() else 0
+        return pb.GetUploadStatusResponse(committed_size_bytes=size)
+
+    async def DownloadArtifact(self, request: pb.DownloadArtifactRequest, context: Any) -> Any:  # noqa: N802
+        """Send the bytes from an offset on."""
+        path = self._store.path(request.sha256)
+        if not path.is_file():
+            raise missing_error(request.sha256)
+        size = path.stat().st_size
+        if not 0 <= request.read_offset <= size:
+            raise InvalidInputError(
+                f"The offset must lie between 0 and {size}.", reason="OFFSET_INVALID", metadata={"field": "read_offset"}
+            )
+        yield pb.DownloadArtifactResponse(artifact=pb.ArtifactRef(sha256=request.sha256, size_bytes=size))
+        with path.open("rb") as file:
+            file.seek(request.read_offset)
+            while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
+                yield pb.DownloadArtifactResponse(chunk=chunk)
+
+    async def FindMissingArtifacts(self, request: pb.FindMissingArtifactsRequest, context: Any) -> Any:  # noqa: N802
+        """Tell which of the asked digests are not stored."""
+        if len(request.sha256) > _MAX_DIGESTS:
+            raise InvalidInputError(
+                f"At most {_MAX_DIGESTS} digests per call.", reason="TOO_MANY_DIGESTS", metadata={"field": "sha256"}
+            )
+        return pb.FindMissingArtifactsResponse(missing_sha256=await self._store.missing(request.sha256))
+
+    async def _receive(self, header: pb.UploadHeader, requests: AsyncIterator[pb.UploadArtifactRequest]) -> None:
+        partial = self._store.partial_path(header.artifact.sha256)
+        kept = partial.stat().st_size if partial.exists() else 0
+        if header.write_offset not in (0, kept):
+            raise InvalidInputError(
+                f"{kept} bytes are kept; go on from there.",
+                reason="OFFSET_INVALID",
+                remedy="Ask GetUploadStatus first.",
+                metadata={"field": "write_offset", "committed_size_bytes": str(kept)},
+            )
+        size = header.write_offset
+        with partial.open("r+b" if header.write_offset else "wb") as file:
+            file.seek(size)
+            async for request in requests:
+                if request.WhichOneof("part") != "chunk" or len(request.chunk) > _MAX_CHUNK_BYTES:
+                    raise InvalidInputError("After the header come chunks of at most 1 MiB.", reason="CHUNK_INVALID")
+                size += len(request.chunk)
+                if size > header.artifact.size_bytes:
+                    raise InvalidInputError("More bytes came than the header says.", reason="SIZE_MISMATCH")
+                write(file, request.chunk)
+        if size != header.artifact.size_bytes:
+            raise InvalidInputError(
+                f"The header says {header.artifact.size_bytes} bytes, {size} came.", reason="SIZE_MISMATCH"
+            )
+
+    async def _complete(self, artifact: pb.ArtifactRef) -> None:
+        partial = self._store.partial_path(artifact.sha256)
+
+        def digest() -> str:
+            with partial.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _hash(file)
+
+        if await asyncio.to_thread(digest) != artifact.sha256:
+            partial.unlink(missing_ok=True)
+            raise InvalidInputError("The bytes have another digest than the header says.", reason="DIGEST_MISMATCH")
+        self._store.adopt(partial, artifact.sha256)
+
+
+def _hash(file: Any) -> str:
+    """SHA-256 of an open file, for Python 3.10."""
+    digest = hashlib.sha256()
+    while chunk := file.read(1 << 20):
+        digest.update(chunk)
+    return digest.hexdigest()

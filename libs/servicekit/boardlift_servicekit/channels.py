@@ -1,0 +1,80 @@
+"""Channels to other servers: keepalive, TLS, token, from one set of settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+OPTIONS = [
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.enable_retries", 0),
+]
+
+
+@dataclass(frozen=True)
+class ChannelSettings:
+    """How this process reaches other servers."""
+
+    token_file: Path | None = None
+    """File with the bearer token to send; none sends no token."""
+    tls_ca: Path | None = None
+    """CA certificate in PEM; set means TLS."""
+    tls_client_cert: Path | None = None
+    """Own certificate in PEM, for servers that ask for one."""
+    tls_client_key: Path | None = None
+    """Key of the own certificate in PEM."""
+
+
+def connect(address: str, settings: ChannelSettings | None = None) -> Any:
+    """Open a `grpc.aio` channel to `host:port`; it connects when first used."""
+    use = settings or ChannelSettings()
+    interceptors = _token_interceptors(use.token_file)
+    if use.tls_ca is None:
+        return grpc.aio.insecure_channel(address, options=OPTIONS, interceptors=interceptors)
+    credentials = grpc.ssl_channel_credentials(
+        root_certificates=use.tls_ca.read_bytes(),
+        private_key=use.tls_client_key.read_bytes() if use.tls_client_key else None,
+        certificate_chain=use.tls_client_cert.read_bytes() if use.tls_client_cert else None,
+    )
+    return grpc.aio.secure_channel(address, credentials, options=OPTIONS, interceptors=interceptors)
+
+
+def _token_interceptors(token_file: Path | None) -> list[Any]:
+    if token_file is None:
+        return []
+    token = token_file.read_text().strip()
+    return [_UnaryUnary(token), _UnaryStream(token), _StreamUnary(token), _StreamStream(token)]
+
+
+class _Token:
+    def __init__(self, token: str) -> None:
+        self._pair = ("authorization", f"Bearer {token}")
+
+    def _with_token(self, details: Any) -> Any:
+        metadata = grpc.aio.Metadata(*(tuple(pair) for pair in details.metadata or ()), self._pair)
+        return details._replace(metadata=metadata)
+
+
+class _UnaryUnary(_Token, grpc.aio.UnaryUnaryClientInterceptor):  # type: ignore[misc]
+    async def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        return await continuation(self._with_token(details), request)
+
+
+class _UnaryStream(_Token, grpc.aio.UnaryStreamClientInterceptor):  # type: ignore[misc]
+    async def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
+        return await continuation(self._with_token(details), request)
+
+
+class _StreamUnary(_Token, grpc.aio.StreamUnaryClientInterceptor):  # type: ignore[misc]
+    async def intercept_stream_unary(self, continuation: Any, details: Any, requests: Any) -> Any:
+        return await continuation(self._with_token(details), requests)
+
+
+class _StreamStream(_Token, grpc.aio.StreamStreamClientInterceptor):  # type: ignore[misc]
+    async def intercept_stream_stream(self, continuation: Any, details: Any, requests: Any) -> Any:
+        return await continuation(self._with_token(details), requests)
