@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from boardlift.datasets import ArraySource, SplitRequest, build_from_arrays
+from boardlift.errors import InvalidInputError
+
+SAMPLES = np.arange(40 * 6, dtype=np.float32).reshape(40, 2, 3)
+
+
+def test_every_form_gives_the_same_samples(tmp_path):
+    np.save(tmp_path / "a.npy", SAMPLES)
+    np.savez(tmp_path / "a.npz", other=np.zeros(1), x=SAMPLES)
+    np.savez(tmp_path / "only.npz", whatever=SAMPLES)
+    SAMPLES.tofile(tmp_path / "a.bin")
+    for folder, suffix in (("npys", ".npy"), ("bins", ".bin")):
+        (tmp_path / folder).mkdir()
+        for index, sample in enumerate(SAMPLES):
+            path = tmp_path / folder / f"{index:03}{suffix}"
+            np.save(path, sample) if suffix == ".npy" else sample.tofile(path)
+    for name in ("a.npy", "a.npz", "only.npz", "a.bin", "npys", "bins"):
+        dataset = build_from_arrays([ArraySource("x", tmp_path / name, shape=(2, 3))])
+        np.testing.assert_array_equal(dataset.arrays["x"], SAMPLES)
+        assert dataset.document["provenance"]["files"][0]["sha256"]
+
+
+def test_split_is_seeded_disjoint_and_uses_duplicates_once(tmp_path):
+    np.save(tmp_path / "a.npy", np.concatenate([SAMPLES, SAMPLES]))
+    source = ArraySource("x", tmp_path / "a.npy", layout="NCHW", color="bgr")
+    dataset = build_from_arrays([source], SplitRequest(10, 20, 3))
+    again = build_from_arrays([source], SplitRequest(10, 20, 3))
+    np.testing.assert_array_equal(dataset.arrays["x"], again.arrays["x"])
+    assert len(np.unique(dataset.arrays["x"], axis=0)) == 30 and dataset.split == (10, 20)
+    assert dataset.document["provenance"]["duplicates"] == 40
+    assert dataset.document["inputs"]["x"] == {"layout": "NCHW", "color": "bgr"}
+    with pytest.raises(InvalidInputError, match="TOO_FEW_SAMPLES"):
+        build_from_arrays([source], SplitRequest(30, 20))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("a.bin", {}),
+        ("a.bin", {"shape": (7, 11)}),
+        ("a.bin", {"shape": (2, 3), "dtype": "nonsense"}),
+        ("a.npy", {"shape": (3, 2)}),
+        ("a.npz", {"input_name": "y"}),
+        ("absent.npy", {}),
+        ("empty", {}),
+        ("mixed", {}),
+    ],
+)
+def test_unusable_sources_are_refused(tmp_path, name, options):
+    np.save(tmp_path / "a.npy", SAMPLES)
+    np.savez(tmp_path / "a.npz", x=SAMPLES, z=SAMPLES)
+    SAMPLES.tofile(tmp_path / "a.bin")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "mixed").mkdir()
+    np.save(tmp_path / "mixed" / "a.npy", np.ones(2))
+    np.save(tmp_path / "mixed" / "b.npy", np.ones(3))
+    source = ArraySource(**{"input_name": "x", "path": tmp_path / name, **options})
+    with pytest.raises(InvalidInputError, match="ARRAYS_UNREADABLE"):
+        build_from_arrays([source])
+
+
+def test_unknown_layout_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="DATASET_INVALID"):
+        build_from_arrays([ArraySource("x", tmp_path / "a.npy", layout="HWC")])
