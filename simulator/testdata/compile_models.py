@@ -1,0 +1,176 @@
+# ruff: noqa: D103
+"""Builds small seeded models and compiles them with the real toolchain, for tests: FOLDER/<name>/<name>.bin and more.
+
+    python compile_models.py FOLDER [NAME...]
+
+Names: policy16 policy8 (an Elu MLP, 225 -> 12), padded (two inputs, a CPU Softmax between two subgraphs, integer
+outputs with padding), camera (NV12 picture, NHWC integer outputs with per-channel scales).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+SAMPLES = 16
+
+
+def tensor(values: np.ndarray, name: str) -> onnx.TensorProto:
+    return numpy_helper.from_array(values.astype(np.float32), name)
+
+
+def floats(name: str, shape: tuple[int, ...]) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def policy() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
+    rng = np.random.default_rng(7)
+    widths = [225, 256, 128, 12]
+    constants = [numpy_helper.from_array(np.array([1, 225, 1, 1]), "wrap_shape")]
+    nodes = [helper.make_node("Reshape", ["obs_4d", "wrap_shape"], ["x"], name="wrap")]
+    last = "x"
+    for i in range(3):
+        weight = rng.standard_normal((widths[i + 1], widths[i], 1, 1)) / np.sqrt(widths[i])
+        constants += [tensor(weight, f"w{i}"), tensor(rng.standard_normal(widths[i + 1]) * 0.1, f"b{i}")]
+        out = "actions" if i == 2 else f"h{i}"
+        nodes.append(helper.make_node("Conv", [last, f"w{i}", f"b{i}"], [out], name=f"fc{i}"))
+        last = out
+        if i < 2:
+            nodes.append(helper.make_node("Elu", [last], [f"e{i}"], name=f"elu{i}"))
+            last = f"e{i}"
+    graph = helper.make_graph(
+        nodes, "policy", [floats("obs_4d", (1, 1, 1, 225))], [floats("actions", (1, 12, 1, 1))], constants
+    )
+    return graph, {"obs_4d": (1, 1, 1, 225)}
+
+
+def padded() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
+    rng = np.random.default_rng(8)
+    constants = [
+        tensor(rng.standard_normal((7, 3, 3, 3)) / 5, "wa"),
+        tensor(rng.standard_normal((7, 5, 1, 1)) / 2, "wb"),
+        tensor(rng.standard_normal((5, 7, 1, 1)) * 20, "wc"),
+        tensor(rng.standard_normal((3, 7, 3, 3)) / 5, "wd"),
+    ]
+    nodes = [
+        helper.make_node("Conv", ["xb", "wb"], ["cb"], name="cb"),
+        helper.make_node("Conv", ["xa", "wa"], ["ca"], name="ca", pads=[1] * 4),
+        helper.make_node("Add", ["ca", "cb"], ["s"], name="add"),
+        helper.make_node("Softmax", ["s"], ["sm"], name="sm", axis=3),
+        helper.make_node("Conv", ["sm", "wc"], ["y0"], name="cc"),
+        helper.make_node("Conv", ["s", "wd"], ["y1"], name="cd"),
+    ]
+    shapes = {"xa": (1, 3, 9, 11), "xb": (1, 5, 9, 11)}
+    outputs = [floats("y0", (1, 5, 9, 11)), floats("y1", (1, 3, 7, 9))]
+    return helper.make_graph(nodes, "two", [floats(n, s) for n, s in shapes.items()], outputs, constants), shapes
+
+
+def camera() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
+    rng = np.random.default_rng(9)
+    constants = [
+        tensor(rng.standard_normal((16, 3, 3, 3)) / 5, "w0"),
+        tensor(rng.standard_normal((10, 16, 1, 1)) / 3, "w1"),
+    ]
+    nodes = [
+        helper.make_node("Conv", ["images", "w0"], ["a"], name="c0", pads=[1] * 4, strides=[2, 2]),
+        helper.make_node("Relu", ["a"], ["b"], name="r0"),
+        helper.make_node("Conv", ["b", "w1"], ["o"], name="c1"),
+        helper.make_node("Transpose", ["o"], ["boxes"], perm=[0, 2, 3, 1], name="t0"),
+    ]
+    graph = helper.make_graph(
+        nodes, "camera", [floats("images", (1, 3, 64, 96))], [floats("boxes", (1, 32, 48, 10))], constants
+    )
+    return graph, {"images": (1, 3, 64, 96)}
+
+
+MODELS = {
+    "policy16": (policy, {"optimization": "set_all_nodes_int16"}, {}, "featuremap"),
+    "policy8": (policy, {}, {}, "featuremap"),
+    "padded": (padded, {}, {"remove_node_type": "Dequantize"}, "featuremap"),
+    "plain": (padded, {}, {}, "featuremap"),
+    "camera": (camera, {}, {"remove_node_type": "Dequantize"}, "nv12"),
+}
+
+
+def settings(name: str, shapes: dict[str, tuple[int, ...]]) -> dict[str, dict[str, object]]:
+    _, calibration, model, kind = MODELS[name]
+    many = len(shapes)
+
+    def each(value: str) -> str:
+        return ";".join([value] * many)
+
+    picture = kind == "nv12"
+    return {
+        "model_parameters": {
+            "onnx_model": "model.onnx",
+            "march": "bayes-e",
+            "output_model_file_prefix": name,
+            "working_dir": "out",
+            **model,
+        },
+        "input_parameters": {
+            "input_name": ";".join(shapes),
+            "input_type_train": "rgb" if picture else each("featuremap"),
+            "input_type_rt": kind if picture else each("featuremap"),
+            "input_layout_train": each("NCHW"),
+            "input_layout_rt": "" if picture else each("NCHW"),
+            "norm_type": "data_scale" if picture else each("no_preprocess"),
+            **({"scale_value": 0.003921568627451} if picture else {}),
+        },
+        "calibration_parameters": {
+            "cal_data_dir": ";".join(f"calibration_{n}" for n in shapes),
+            "cal_data_type": each("float32"),
+            "calibration_type": "max",
+            **calibration,
+        },
+        "compiler_parameters": {
+            "compile_mode": "latency",
+            "optimize_level": "O1",
+            "core_num": 1,
+            "debug": False,
+        },
+    }
+
+
+def compile_model(name: str, folder: Path, toolchain: Path) -> None:
+    graph, shapes = MODELS[name][0]()
+    rng = np.random.default_rng(10)
+    with tempfile.TemporaryDirectory() as text:
+        work = Path(text)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7)
+        onnx.save(model, work / "model.onnx")
+        for key, shape in shapes.items():
+            (work / f"calibration_{key}").mkdir()
+            for i in range(SAMPLES):
+                sample = rng.integers(0, 256, shape) if MODELS[name][3] == "nv12" else rng.standard_normal(shape)
+                sample.astype(np.float32).tofile(work / f"calibration_{key}" / f"{i}.bin")
+        # JSON is YAML
+        (work / "config.yaml").write_text(json.dumps(settings(name, shapes)))
+        environment = {"PATH": f"{toolchain}/bin:/usr/bin:/bin", "HOME": text, "TMPDIR": text, "PYTHONHASHSEED": "0"}
+        command = [f"{toolchain}/bin/hb_mapper", "makertbin", "-c", "config.yaml", "--model-type", "onnx"]
+        done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"{name}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        part = folder / f"{name}.part"
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        for file in (f"{name}.bin", f"{name}_quantized_model.onnx"):
+            shutil.copy(work / "out" / file, part / file)
+        shutil.copy(work / "model.onnx", part / "model.onnx")
+        part.rename(folder / name)
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    for wanted in sys.argv[2:] or MODELS:
+        if not (target / wanted).is_dir():
+            compile_model(wanted, target, Path(os.environ["BOARDLIFT_TOOLCHAIN"]))
