@@ -68,7 +68,9 @@ class TokenTable:
                 found = principal
         if scheme != "Bearer" or found is None:
             raise UnauthenticatedError(
-                "The call carries no known token.", reason="TOKEN_UNKNOWN", remedy="Set BOARDLIFT_TOKEN to a valid token."
+                "The call carries no known token.",
+                reason="TOKEN_UNKNOWN",
+                remedy="Set BOARDLIFT_TOKEN to a valid token.",
             )
         return found
 

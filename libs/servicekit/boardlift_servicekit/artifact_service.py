@@ -25,7 +25,7 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
         """Serve `store`."""
         self._store = store
 
-    async def UploadArtifact(self, requests: AsyncIterator[pb.UploadArtifactRequest], context: Any) -> Any:  # noqa: N802
+    async def UploadArtifact(self, requests: AsyncIterator[pb.UploadArtifactRequest], context: Any) -> Any:
         """Store one artifact; a stream that breaks keeps its bytes for the next try."""
         first = await anext(requests, None)
         if first is None or first.WhichOneof("part") != "header":
@@ -39,7 +39,7 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
         await self._complete(artifact)
         return pb.UploadArtifactResponse(artifact=artifact)
 
-    async def GetUploadStatus(self, request: pb.GetUploadStatusRequest, context: Any) -> Any:  # noqa: N802
+    async def GetUploadStatus(self, request: pb.GetUploadStatusRequest, context: Any) -> Any:
         """Report how much of an upload is kept."""
         if self._store.has(request.sha256):
             size = self._store.path(request.sha256).stat().st_size
@@ -48,7 +48,7 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
         size = partial.stat().st_size if partial.exists() else 0
         return pb.GetUploadStatusResponse(committed_size_bytes=size)
 
-    async def DownloadArtifact(self, request: pb.DownloadArtifactRequest, context: Any) -> Any:  # noqa: N802
+    async def DownloadArtifact(self, request: pb.DownloadArtifactRequest, context: Any) -> Any:
         """Send the bytes from an offset on."""
         path = self._store.path(request.sha256)
         if not path.is_file():
@@ -64,7 +64,7 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
             while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
                 yield pb.DownloadArtifactResponse(chunk=chunk)
 
-    async def FindMissingArtifacts(self, request: pb.FindMissingArtifactsRequest, context: Any) -> Any:  # noqa: N802
+    async def FindMissingArtifacts(self, request: pb.FindMissingArtifactsRequest, context: Any) -> Any:
         """Tell which of the asked digests are not stored."""
         if len(request.sha256) > _MAX_DIGESTS:
             raise InvalidInputError(
@@ -102,7 +102,9 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
 
         def digest() -> str:
             with partial.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _hash(file)
+                return (
+                    hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _hash(file)
+                )
 
         if await asyncio.to_thread(digest) != artifact.sha256:
             partial.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Content-addressed bytes: a local store, and a remote one behind a local cache.
 
-Layout of a local store: `objects/ab/cdef...` (complete, read-only), `uploads/<sha256>.part` (interrupted uploads). A name
-is taken from the wire only after it has been checked to be 64 hexadecimal digits, so it can never be a path.
+Layout of a local store: `objects/ab/cdef...` (complete, read-only), `uploads/<sha256>.part` (interrupted uploads). A
+name is taken from the wire only after it has been checked to be 64 hexadecimal digits, so it can never be a path.
 """
 
 from __future__ import annotations
@@ -207,7 +207,9 @@ class RemoteStore:
         return artifact
 
 
-async def upload_parts(path: Path, artifact: pb.ArtifactRef, offset: int = 0) -> AsyncIterator[pb.UploadArtifactRequest]:
+async def upload_parts(
+    path: Path, artifact: pb.ArtifactRef, offset: int = 0
+) -> AsyncIterator[pb.UploadArtifactRequest]:
     """Yield the messages that upload a file from an offset."""
     yield pb.UploadArtifactRequest(header=pb.UploadHeader(artifact=artifact, write_offset=offset))
     with path.open("rb") as file:
@@ -230,7 +232,9 @@ def check_size(size: int, limit: int) -> None:
     """Refuse more bytes than the limit."""
     if size > limit:
         raise InvalidInputError(
-            f"The artifact is larger than {limit} bytes.", reason="ARTIFACT_TOO_LARGE", metadata={"limit_bytes": str(limit)}
+            f"The artifact is larger than {limit} bytes.",
+            reason="ARTIFACT_TOO_LARGE",
+            metadata={"limit_bytes": str(limit)},
         )
 
 
@@ -241,4 +245,6 @@ def write(file: IO[bytes], chunk: bytes) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise ExhaustedError("The artifact store's disk is full.", reason="DISK_FULL", remedy="Free some space.") from error
+        raise ExhaustedError(
+            "The artifact store's disk is full.", reason="DISK_FULL", remedy="Free some space."
+        ) from error

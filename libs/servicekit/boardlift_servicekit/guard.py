@@ -2,9 +2,9 @@
 
 Usage: guard.py LIFE_FD REPORT_FD LIMITS_JSON COMMAND [ARG...]
 
-The guard leads a new process group and runs the command inside it. When the other end of LIFE_FD closes (the service was
-killed, even by SIGKILL), the whole group is killed, so that no compiler stays behind. When the command ends, what it left
-in the group is killed too, and REPORT_FD receives exit code, largest resident memory and processor time.
+The guard leads a new process group and runs the command inside it. When the other end of LIFE_FD closes (the
+service was killed, even by SIGKILL), the whole group is killed, so that no compiler stays behind. When the command
+ends, REPORT_FD receives exit code, largest resident memory and processor time; `tool.py` then kills what it left.
 """
 
 import json
@@ -43,7 +43,7 @@ def main() -> None:
             resource.setrlimit(LIMITS[name], (value, value))
 
     try:
-        child = subprocess.Popen(sys.argv[4:], stdin=subprocess.DEVNULL, preexec_fn=child_setup)  # noqa: PLW1509, S603
+        child = subprocess.Popen(sys.argv[4:], stdin=subprocess.DEVNULL, preexec_fn=child_setup)
     except OSError as error:
         os.write(report, json.dumps({"start_error": str(error)}).encode())
         os._exit(127)

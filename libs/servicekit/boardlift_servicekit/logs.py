@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Any
 
 import structlog
 
@@ -15,7 +16,7 @@ def configure(service: str, level: str = "INFO") -> None:
         service: Name that every line carries.
         level: DEBUG, INFO, WARNING or ERROR.
     """
-    shared = [
+    shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

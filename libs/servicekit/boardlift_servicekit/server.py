@@ -168,6 +168,6 @@ def _check_exposure(settings: ServerSettings) -> None:
     raise PreconditionError(
         f"Refusing to listen on {settings.listen} without TLS and tokens.",
         reason="INSECURE_LISTEN",
-        remedy="Set BOARDLIFT_TLS_CERT, BOARDLIFT_TLS_KEY and BOARDLIFT_TOKENS_FILE; or BOARDLIFT_INSECURE=1 on a closed network.",
+        remedy="Set BOARDLIFT_TLS_CERT, _TLS_KEY and _TOKENS_FILE, or BOARDLIFT_INSECURE=1 on a closed network.",
         metadata={"listen": settings.listen},
     )

@@ -1,7 +1,8 @@
 """Read a frozen dataclass from the environment, once, with bounds.
 
-Every field becomes the variable `BOARDLIFT_<FIELD>`. Supported types: str, int, float, bool, Path, timedelta (seconds),
-and tuples of str (comma separated), each also `| None`. A field may carry bounds: `field(metadata={"min": 1, "max": 8})`.
+Every field becomes the variable `BOARDLIFT_<FIELD>`. Supported types: str, int, float, bool, Path, timedelta (seconds)
+and tuples of str (comma separated), each also `| None`. A field may carry bounds in its metadata:
+`field(metadata={"min": 1, "max": 8})`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ def from_environment(cls: type[T], environment: Mapping[str, str] | None = None)
         if text is None or (text == "" and hints[item.name] is not str):
             if item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
                 raise InvalidInputError(
-                    f"{variable} is not set.", reason="SETTING_MISSING", remedy=f"Set {variable}.", metadata={"variable": variable}
+                    f"{variable} is not set.",
+                    reason="SETTING_MISSING",
+                    remedy=f"Set {variable}.",
+                    metadata={"variable": variable},
                 )
             continue
         values[item.name] = _bounded(variable, _parse(variable, text, hints[item.name]), item.metadata)

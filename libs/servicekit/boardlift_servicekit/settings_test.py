@@ -3,8 +3,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-
 from boardlift.errors import InvalidInputError
+
 from boardlift_servicekit.settings import from_environment
 
 

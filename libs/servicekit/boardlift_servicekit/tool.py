@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from boardlift.errors import InternalError, PreconditionError
 
@@ -169,10 +170,10 @@ def _signal_group(group: int, number: signal.Signals) -> None:
         return  # everybody in the group has ended already
 
 
-def _read_report(fd: int) -> dict[str, object]:
+def _read_report(fd: int) -> dict[str, Any]:
     with os.fdopen(fd, "rb") as file:
         text = file.read()
-    loaded: dict[str, object] = json.loads(text) if text else {}
+    loaded: dict[str, Any] = json.loads(text) if text else {}
     return loaded
 
 

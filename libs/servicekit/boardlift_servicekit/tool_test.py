@@ -6,8 +6,8 @@ import textwrap
 import time
 
 import pytest
-
 from boardlift.errors import PreconditionError
+
 from boardlift_servicekit.tool import ToolCommand, run_tool
 
 PATH = {"PATH": "/usr/bin:/bin"}

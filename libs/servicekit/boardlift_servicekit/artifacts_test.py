@@ -1,0 +1,110 @@
+import hashlib
+
+import grpc
+import pytest
+from boardlift.errors import BoardliftError, InvalidInputError, from_rpc_error
+from boardlift.v1 import artifact_pb2 as pb
+from boardlift.v1 import artifact_pb2_grpc
+
+from boardlift_servicekit.artifact_service import SERVICE, ArtifactServicer
+from boardlift_servicekit.artifacts import LocalStore, RemoteStore, upload_parts
+from boardlift_servicekit.server import Host, ServerSettings
+
+DATA = bytes(range(256)) * 5000
+
+
+@pytest.fixture
+async def remote(tmp_path):
+    store = LocalStore(tmp_path / "server", max_artifact_bytes=2_000_000)
+    host = Host("test", ServerSettings())
+    host.add(artifact_pb2_grpc.add_ArtifactServiceServicer_to_server, ArtifactServicer(store), SERVICE)
+    port = await host.start()
+    channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
+    yield store, channel
+    await channel.close()
+    await host.stop()
+
+
+async def reason_of(call):
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    error = from_rpc_error(caught.value)
+    assert isinstance(error, BoardliftError)
+    return error.reason
+
+
+async def test_round_trip_through_two_caches(remote, tmp_path):
+    store, channel = remote
+    writer = RemoteStore(channel, LocalStore(tmp_path / "writer"))
+    reader = RemoteStore(channel, LocalStore(tmp_path / "reader"))
+    ref = await writer.put_bytes(DATA, "application/onnx")
+    assert ref.sha256 == hashlib.sha256(DATA).hexdigest()
+    assert store.has(ref.sha256)
+    assert (await reader.fetch(ref)).read_bytes() == DATA
+
+
+async def test_upload_resumes_where_it_broke(remote, tmp_path):
+    store, channel = remote
+    stub = artifact_pb2_grpc.ArtifactServiceStub(channel)
+    ref = pb.ArtifactRef(sha256=hashlib.sha256(DATA).hexdigest(), size_bytes=len(DATA))
+    (tmp_path / "data").write_bytes(DATA)
+
+    async def half():
+        yield pb.UploadArtifactRequest(header=pb.UploadHeader(artifact=ref))
+        yield pb.UploadArtifactRequest(chunk=DATA[:1000])
+
+    assert await reason_of(stub.UploadArtifact(half())) == "SIZE_MISMATCH"
+    status = await stub.GetUploadStatus(pb.GetUploadStatusRequest(sha256=ref.sha256))
+    assert status.committed_size_bytes == 1000
+    await stub.UploadArtifact(upload_parts(tmp_path / "data", ref, 1000))
+    assert store.path(ref.sha256).read_bytes() == DATA
+    assert (await stub.UploadArtifact(upload_parts(tmp_path / "data", ref))).already_stored
+
+
+async def test_wrong_bytes_are_refused_and_forgotten(remote):
+    store, channel = remote
+    stub = artifact_pb2_grpc.ArtifactServiceStub(channel)
+    ref = pb.ArtifactRef(sha256="0" * 64, size_bytes=3)
+
+    async def parts():
+        yield pb.UploadArtifactRequest(header=pb.UploadHeader(artifact=ref))
+        yield pb.UploadArtifactRequest(chunk=b"abc")
+
+    assert await reason_of(stub.UploadArtifact(parts())) == "DIGEST_MISMATCH"
+    assert not store.partial_path("0" * 64).exists()
+
+
+@pytest.mark.parametrize("digest", ["", "../../etc/passwd", "A" * 64, "a" * 63, "a" * 64 + "\n", "/" * 64])
+async def test_a_digest_is_never_a_path(remote, digest):
+    stub = artifact_pb2_grpc.ArtifactServiceStub(remote[1])
+    assert await reason_of(stub.GetUploadStatus(pb.GetUploadStatusRequest(sha256=digest))) == "DIGEST_INVALID"
+
+
+async def test_too_large_is_refused_before_any_byte(remote):
+    stub = artifact_pb2_grpc.ArtifactServiceStub(remote[1])
+
+    async def parts():
+        yield pb.UploadArtifactRequest(
+            header=pb.UploadHeader(artifact=pb.ArtifactRef(sha256="a" * 64, size_bytes=10**12))
+        )
+
+    assert await reason_of(stub.UploadArtifact(parts())) == "ARTIFACT_TOO_LARGE"
+
+
+async def test_download_from_an_offset_and_of_unknown_bytes(remote):
+    store, channel = remote
+    stub = artifact_pb2_grpc.ArtifactServiceStub(channel)
+    ref = await store.put_bytes(DATA, "x")
+    call = stub.DownloadArtifact(pb.DownloadArtifactRequest(sha256=ref.sha256, read_offset=len(DATA) - 10))
+    assert b"".join([a.chunk async for a in call]) == DATA[-10:]
+    missing = RemoteStore(channel, LocalStore(store.path("a" * 64).parent.parent / "cache"))
+    with pytest.raises(BoardliftError) as caught:
+        await missing.fetch(pb.ArtifactRef(sha256="a" * 64))
+    assert caught.value.reason == "ARTIFACT_MISSING"
+
+
+async def test_size_limit_of_a_local_store(tmp_path):
+    store = LocalStore(tmp_path, max_artifact_bytes=10)
+    with pytest.raises(InvalidInputError):
+        await store.put_bytes(b"x" * 11, "x")
+    assert not list((tmp_path / "uploads").iterdir())

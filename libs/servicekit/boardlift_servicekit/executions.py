@@ -1,0 +1,271 @@
+"""Single flight by digest: equal requests share one run, and a finished run is never done again.
+
+A stage's request is reduced to a key (inputs, tool versions, stage version). The first caller starts the work; later
+ones attach and see its progress; when it is done the result is stored and answers every further call. Work stops when
+its last caller has left: at once when the caller says so (`cancel`), else after a grace period, so that a broken stream
+can come back. Results that blame the machinery are not stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import structlog
+from boardlift.errors import CancelledError
+from boardlift.v1 import artifact_pb2, toolchain_pb2
+from google.protobuf.message import DecodeError, Message
+
+from boardlift_servicekit.artifacts import ArtifactStore
+
+_LOG = structlog.get_logger()
+_KEPT_LINES = 2000
+R = TypeVar("R", bound=Message)
+Event = toolchain_pb2.Progress | toolchain_pb2.LogLine | Message
+
+
+def request_key(stage: str, version: str, request: Message, *more: str) -> str:
+    """Digest of a stage's inputs: name, version of our code, request, and whatever else decides (tool versions).
+
+    The request is serialised deterministically; equal messages made by the same protobuf runtime give equal bytes.
+    """
+    digest = hashlib.sha256()
+    for part in (stage, version, *more):
+        digest.update(part.encode() + b"\0")
+    digest.update(request.SerializeToString(deterministic=True))
+    return digest.hexdigest()
+
+
+class Emitter:
+    """What the work uses to tell how far it is."""
+
+    def __init__(self, publish: Callable[[Event], None]) -> None:
+        """Send events to `publish`."""
+        self._publish = publish
+        self._start = time.monotonic()
+
+    def progress(
+        self, step: str, fraction: float, done: int = 0, total: int = 0, remaining_s: float | None = None
+    ) -> None:
+        """Report the current step; `fraction` is the share of the whole stage, 0 to 1."""
+        event = toolchain_pb2.Progress(step=step, fraction=min(max(fraction, 0.0), 1.0), done=done, total=total)
+        event.elapsed_duration.FromMilliseconds(int((time.monotonic() - self._start) * 1000))
+        if remaining_s is not None:
+            event.remaining_duration.FromMilliseconds(int(max(remaining_s, 0.0) * 1000))
+        self._publish(event)
+
+    def log(self, text: str, source: str = "stdout") -> None:
+        """Pass on one line of a tool."""
+        self._publish(toolchain_pb2.LogLine(text=text[:4096], source=source))
+
+
+Work = Callable[[Emitter], Awaitable[R]]
+
+
+@dataclass
+class _Execution:
+    """A run in progress with those who wait for it."""
+
+    key: str
+    task: asyncio.Task[Message] | None = None
+    lines: list[Event] = field(default_factory=list)
+    progress: Event | None = None
+    callers: dict[object, asyncio.Queue[Event | None]] = field(default_factory=dict)
+    grace: asyncio.TimerHandle | None = None
+
+    def publish(self, event: Event) -> None:
+        if isinstance(event, toolchain_pb2.Progress):
+            self.progress = event
+        else:
+            self.lines.append(event)
+            del self.lines[:-_KEPT_LINES]
+        for queue in self.callers.values():
+            queue.put_nowait(event)
+
+
+class Executions(Generic[R]):
+    """The running and finished executions of one service."""
+
+    def __init__(self, folder: Path, store: ArtifactStore, *, slots: int, grace_s: float = 30.0) -> None:
+        """Keep results in `folder`; run at most `slots` at a time."""
+        self._folder = folder
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._store = store
+        self._slots = asyncio.Semaphore(slots)
+        self._grace_s = grace_s
+        self._running: dict[str, _Execution] = {}
+        self._named: dict[str, tuple[_Execution, object]] = {}
+        self.slots = slots
+        self.busy = 0
+
+    async def run(self, key: str, execution_id: str, result_type: type[R], work: Work[R]) -> AsyncIterator[Event]:
+        """Yield progress and log events, then the result.
+
+        Args:
+            key: Digest from `request_key`; equal keys share one run.
+            execution_id: The caller's own name for this call, for `cancel`; may be empty.
+            result_type: Message class of the result; has a field `execution`.
+            work: Makes the result. It is cancelled when nobody waits any more.
+
+        Raises:
+            CancelledError: Somebody cancelled this execution.
+        """
+        stored = await self._load(key, result_type)
+        if stored is not None:
+            yield stored
+            return
+        execution = self._attach(key, work)
+        caller, queue = object(), asyncio.Queue[Event | None]()
+        for event in [*execution.lines, *([execution.progress] if execution.progress else [])]:
+            queue.put_nowait(event)
+        execution.callers[caller] = queue
+        if execution_id:
+            self._named[execution_id] = (execution, caller)
+        try:
+            while (item := await queue.get()) is not None:
+                yield item
+            task = execution.task
+            if task is None or task.cancelled():
+                raise CancelledError("The execution was stopped.", reason="EXECUTION_CANCELLED")
+            yield task.result()
+        finally:
+            self._named.pop(execution_id, None)
+            self._leave(execution, caller, self._grace_s)
+
+    async def cancel(self, execution_id: str) -> bool:
+        """Let a caller leave without the grace period; True when that stopped the work (it has ended on return)."""
+        execution, caller = self._named.get(execution_id, (None, None))
+        if execution is None or execution.task is None or execution.task.done():
+            return False
+        queue = execution.callers.pop(caller, None)
+        if execution.callers:
+            if queue:
+                queue.put_nowait(None)
+            return False
+        execution.task.cancel()
+        await asyncio.wait({execution.task}, timeout=10)
+        if queue:
+            queue.put_nowait(None)
+        return True
+
+    async def close(self) -> None:
+        """Stop everything that runs."""
+        tasks = [e.task for e in self._running.values() if e.task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _attach(self, key: str, work: Work[R]) -> _Execution:
+        execution = self._running.get(key)
+        if execution is None:
+            execution = self._running[key] = _Execution(key)
+            execution.task = asyncio.create_task(self._perform(execution, work))
+            execution.task.add_done_callback(lambda _task, e=execution: self._finish(e))  # type: ignore[misc]
+        if execution.grace:
+            execution.grace.cancel()
+            execution.grace = None
+        return execution
+
+    async def _perform(self, execution: _Execution, work: Work[R]) -> Message:
+        emitter = Emitter(execution.publish)
+        if self._slots.locked():
+            emitter.progress("waiting for a free slot", 0.0)
+        async with self._slots:
+            self.busy += 1
+            start = time.time()
+            try:
+                result = await work(emitter)
+            finally:
+                self.busy -= 1
+        info: toolchain_pb2.ExecutionInfo = result.execution  # type: ignore[attr-defined]
+        info.digest = execution.key
+        info.start_time.FromMilliseconds(int(start * 1000))
+        info.end_time.FromMilliseconds(int(time.time() * 1000))
+        if storable(result):
+            await asyncio.to_thread(self._save, execution.key, result)
+        return result
+
+    def _finish(self, execution: _Execution) -> None:
+        self._running.pop(execution.key, None)
+        for queue in execution.callers.values():
+            queue.put_nowait(None)
+
+    def _leave(self, execution: _Execution, caller: object, grace_s: float) -> None:
+        execution.callers.pop(caller, None)
+        task = execution.task
+        if execution.callers or task is None:
+            return
+        if task.done():
+            if not task.cancelled():
+                task.exception()  # a failure that no caller was left to see has been logged by the interceptor
+            return
+        _LOG.info("nobody waits any more", execution=execution.key[:12], grace_s=grace_s)
+        execution.grace = asyncio.get_running_loop().call_later(grace_s, task.cancel)
+
+    def _save(self, key: str, result: Message) -> None:
+        partial = self._folder / f"{key}.{id(result)}.tmp"
+        partial.write_bytes(result.SerializeToString())
+        partial.replace(self._folder / f"{key}.pb")
+
+    async def _load(self, key: str, result_type: type[R]) -> R | None:
+        path = self._folder / f"{key}.pb"
+        if not path.is_file():
+            return None
+        result = result_type()
+        try:
+            result.ParseFromString(path.read_bytes())
+        except DecodeError:
+            _LOG.error("stored result is damaged; it is made again", execution=key[:12])
+            path.unlink()
+            return None
+        if await self._store.missing({ref.sha256 for ref in artifacts_in(result)}):
+            return None  # an artifact was cleaned up since: the run is repeated
+        result.execution.cached = True  # type: ignore[attr-defined]
+        return result
+
+
+def storable(result: Message) -> bool:
+    """Tell whether equal inputs would give this result again: a success, or a "no" that the user's input causes."""
+    if not result.HasField("failure"):
+        return True
+    return bool(result.failure.user_fault)  # type: ignore[attr-defined]
+
+
+def artifacts_in(message: Message) -> list[artifact_pb2.ArtifactRef]:
+    """Return every artifact that a message names, at any depth."""
+    if isinstance(message, artifact_pb2.ArtifactRef):
+        return [message] if message.sha256 else []
+    found: list[artifact_pb2.ArtifactRef] = []
+    for descriptor, value in message.ListFields():
+        if descriptor.message_type is None or descriptor.message_type.GetOptions().map_entry:
+            continue
+        children: Sequence[Any] = [value] if isinstance(value, Message) else value
+        for child in children:
+            found += artifacts_in(child)
+    return found
+
+
+async def as_responses(response_type: type[Any], events: AsyncIterator[Event]) -> AsyncIterator[Any]:
+    """Number events and wrap them in a stage's response message (`sequence`, `progress | log | result`)."""
+    sequence = 0
+    async for event in events:
+        sequence += 1
+        if isinstance(event, toolchain_pb2.Progress):
+            yield response_type(sequence=sequence, progress=event)
+        elif isinstance(event, toolchain_pb2.LogLine):
+            yield response_type(sequence=sequence, log=event)
+        else:
+            yield response_type(sequence=sequence, result=event)
+
+
+def execution_id(context: Any) -> str:
+    """The caller's name for a call, from the metadata `x-execution-id`; empty when it sent none."""
+    for name, value in context.invocation_metadata() or ():
+        if name == "x-execution-id":
+            return str(value)[:200]
+    return ""

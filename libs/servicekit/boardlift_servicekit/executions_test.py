@@ -1,0 +1,154 @@
+import asyncio
+
+import pytest
+from boardlift.errors import CancelledError
+from boardlift.v1 import toolchain_pb2, transform_pb2
+
+from boardlift_servicekit.artifacts import LocalStore
+from boardlift_servicekit.executions import Executions, artifacts_in, request_key
+
+
+class Counter:
+    def __init__(self, seconds=0.0, failure=None):
+        self.started = self.cancelled = 0
+        self.seconds, self.failure = seconds, failure
+
+    async def __call__(self, emitter):
+        self.started += 1
+        emitter.progress("half", 0.5)
+        emitter.log("a line")
+        try:
+            await asyncio.sleep(self.seconds)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        result = transform_pb2.TransformResult(io_snippet="done")
+        if self.failure is not None:
+            result.failure.CopyFrom(self.failure)
+        return result
+
+
+async def collect(executions, key, work, name=""):
+    return [event async for event in executions.run(key, name, transform_pb2.TransformResult, work)]
+
+
+@pytest.fixture
+def make(tmp_path):
+    store = LocalStore(tmp_path / "store")
+    return lambda **more: Executions(tmp_path / "results", store, slots=more.pop("slots", 2), **more)
+
+
+async def test_equal_requests_share_one_run_and_see_its_events(make):
+    executions, work = make(), Counter(0.2)
+    first, second = await asyncio.gather(collect(executions, "k", work), collect(executions, "k", work))
+    assert work.started == 1
+    assert [type(e).__name__ for e in first] == ["Progress", "LogLine", "TransformResult"]
+    assert first[-1] == second[-1]
+
+
+async def test_a_finished_run_survives_a_restart_and_says_cached(make):
+    work = Counter()
+    await collect(make(), "k", work)
+    (event,) = await collect(make(), "k", work)
+    assert work.started == 1
+    assert event.execution.cached
+    assert event.execution.digest == "k"
+
+
+async def test_a_stored_result_whose_artifact_is_gone_is_made_again(make, tmp_path):
+    store = LocalStore(tmp_path / "store")
+    ref = await store.put_bytes(b"model", "application/onnx")
+
+    async def work(emitter):
+        return transform_pb2.TransformResult(model=ref)
+
+    await collect(make(), "k", work)
+    store.path(ref.sha256).unlink()
+    (event,) = await collect(make(), "k", work)
+    assert not event.execution.cached
+
+
+@pytest.mark.parametrize(("user_fault", "runs"), [(True, 1), (False, 2)])
+async def test_only_a_no_that_the_input_causes_is_stored(make, user_fault, runs):
+    work = Counter(failure=toolchain_pb2.StageFailure(code="X", user_fault=user_fault))
+    for _ in range(2):
+        await collect(make(), "k", work)
+    assert work.started == runs
+
+
+async def test_cancel_stops_at_once_when_nobody_else_waits(make):
+    executions, work = make(), Counter(60)
+    task = asyncio.create_task(collect(executions, "k", work, "mine"))
+    await asyncio.sleep(0.05)
+    assert await executions.cancel("mine")
+    assert work.cancelled == 1
+    with pytest.raises(CancelledError):
+        await task
+
+
+async def test_cancel_leaves_the_run_to_the_others(make):
+    executions, work = make(), Counter(0.3)
+    mine = asyncio.create_task(collect(executions, "k", work, "mine"))
+    other = asyncio.create_task(collect(executions, "k", work, "other"))
+    await asyncio.sleep(0.05)
+    assert not await executions.cancel("mine")
+    assert (await other)[-1].io_snippet == "done"
+    assert work.cancelled == 0
+    mine.cancel()
+
+
+async def test_work_stops_after_the_grace_when_the_last_caller_is_lost(make):
+    executions, work = make(grace_s=0.1), Counter(60)
+    task = asyncio.create_task(collect(executions, "k", work))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    await asyncio.sleep(0.3)
+    assert work.cancelled == 1
+
+
+async def test_a_caller_who_comes_back_within_the_grace_keeps_the_run(make):
+    executions, work = make(grace_s=0.3), Counter(0.5)
+    task = asyncio.create_task(collect(executions, "k", work))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    assert (await collect(executions, "k", work))[-1].io_snippet == "done"
+    assert work.started == 1
+
+
+async def test_slots_bound_what_runs_at_the_same_time(make):
+    executions, work = make(slots=1), Counter(0.1)
+    tasks = [asyncio.create_task(collect(executions, str(k), work)) for k in range(3)]
+    await asyncio.sleep(0.05)
+    assert work.started == 1
+    await asyncio.gather(*tasks)
+    assert work.started == 3
+
+
+async def test_a_failing_work_fails_every_caller(make):
+    executions = make()
+
+    async def work(emitter):
+        raise ValueError("boom")
+
+    results = await asyncio.gather(*(collect(executions, "k", work) for _ in range(2)), return_exceptions=True)
+    assert [str(r) for r in results] == ["boom", "boom"]
+
+
+def test_key_depends_on_every_part():
+    request = transform_pb2.TransformModelRequest()
+    other = transform_pb2.TransformModelRequest(spec=transform_pb2.TransformSpec(target="rdk-x5"))
+    keys = {
+        request_key("a", "1", request),
+        request_key("a", "2", request),
+        request_key("a", "1", other),
+        request_key("a", "1", request, "tool 1"),
+        request_key("a1", "", request),
+    }
+    assert len(keys) == 5
+
+
+def test_finds_artifacts_at_any_depth():
+    result = transform_pb2.TransformResult()
+    result.model.sha256 = "a" * 64
+    result.failure.log.sha256 = "b" * 64
+    assert {r.sha256[0] for r in artifacts_in(result)} == {"a", "b"}
