@@ -1,0 +1,1 @@
+"""One file per operator family; each adapter steps one operator below one version."""

@@ -1,0 +1,167 @@
+"""Step every node of a graph, and of the graphs inside it, below the versions that the target doesn't have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from onnx import FunctionProto, GraphProto, NodeProto
+
+from boardlift_transform.opset.cast_around import step_types
+from boardlift_transform.opset.errors import NoForm, Offence
+from boardlift_transform.opset.inline_functions import MAX_NODES, expand, function_key
+from boardlift_transform.opset.registry import adapters
+from boardlift_transform.opset.schemas import NEWEST, schema_at
+from boardlift_transform.opset.scope import Scope
+from boardlift_transform.opset.step import Names, Step
+
+MAX_DEPTH = 64
+"""Deepest nesting of graphs inside graphs that is followed."""
+
+
+@dataclass
+class Lowering:
+    """State of one conversion."""
+
+    target: int
+    """Opset that the result ends at."""
+    functions: Mapping[tuple[str, str, str], FunctionProto]
+    names: Names
+    keep_foreign: bool
+    offences: list[Offence] = field(default_factory=list)
+    foreign: set[str] = field(default_factory=set)
+    """Foreign domains that are still used."""
+    count: int = 0
+
+    def lower(self, nodes: Iterable[NodeProto], scope: Scope, opset: int, depth: int = 0) -> list[NodeProto]:
+        """Lower nodes of one graph.
+
+        Args:
+            nodes: The nodes, in topological order.
+            scope: Facts of that graph.
+            opset: ai.onnx opset that the nodes are written at.
+            depth: How many graphs this one lies inside.
+
+        Returns:
+            Nodes written at the target; offending nodes are recorded and left out.
+        """
+        if depth > MAX_DEPTH:
+            raise RecursionError(f"graphs nested deeper than {MAX_DEPTH}")
+        done: list[NodeProto] = []
+        for first in nodes:
+            stack = [(first, opset)]
+            while stack:
+                node, level = stack.pop()
+                made = self._step(node, level, scope, depth)
+                if made is None:
+                    done.append(node)
+                else:
+                    stack.extend(reversed(made))
+        return done
+
+    def _step(
+        self, node: NodeProto, level: int, scope: Scope, depth: int
+    ) -> list[tuple[NodeProto, int]] | None:  # None: the node is as low as it must be
+        function = (
+            self.functions.get(function_key(node.domain, node.op_type, node.overload)) if self.functions else None
+        )
+        if function is not None:
+            return self._inline(node, function, level, scope)
+        if node.domain not in ("", "ai.onnx"):
+            return self._foreign(node, level, scope, depth)
+        try:
+            made = self._lower_node(node, level, scope)
+        except NoForm as why:
+            schema = schema_at(node.op_type, level)
+            self._offend(node, schema.since_version if schema else level, why)
+            return []
+        if made is None:
+            node.ClearField("domain")
+            self._lower_bodies(node, level, scope, depth)
+        return made
+
+    def _lower_node(self, node: NodeProto, level: int, scope: Scope) -> list[tuple[NodeProto, int]] | None:
+        schema = schema_at(node.op_type, level)
+        if schema is None:
+            raise NoForm(f"is not known at opset {level} (newest known here: {NEWEST})", "name a released operator")
+        since = schema.since_version
+        if since <= self.target:
+            self._check_level(node, level, since)
+            return None
+        adapt = adapters().get((node.op_type, since))
+        step = Step(node, since, self.target, scope, self.names)
+        if adapt is not None:
+            adapt(step)
+            return step.made
+        return step_types(step)
+
+    def _check_level(self, node: NodeProto, level: int, since: int) -> None:
+        if level < self.target:
+            now = schema_at(node.op_type, self.target)
+            if now is None or now.deprecated or now.since_version != since:
+                raise NoForm(
+                    f"sits in a function written at opset {level}, below the target {self.target}, where it differs",
+                    "write the function at the opset of the model",
+                )
+
+    def _inline(
+        self, node: NodeProto, function: FunctionProto, level: int, scope: Scope
+    ) -> list[tuple[NodeProto, int]]:
+        own = next((o.version for o in function.opset_import if o.domain in ("", "ai.onnx")), level)
+        body = expand(node, function, self.names)
+        self.count += len(body)
+        if self.count > MAX_NODES:
+            raise RecursionError(f"functions expand to more than {MAX_NODES} nodes")
+        for new in body:
+            for name in new.output:
+                scope.producers[name] = (new, own)
+        return [(new, own) for new in body]
+
+    def _foreign(self, node: NodeProto, level: int, scope: Scope, depth: int) -> list[tuple[NodeProto, int]] | None:
+        if not self.keep_foreign:
+            why = NoForm(f"is of the foreign domain {node.domain!r}", "replace it, or pass foreign_domains='keep'")
+            self._offend(node, 0, why)
+            return []
+        self.foreign.add(node.domain)
+        self._lower_bodies(node, level, scope, depth)
+        return None
+
+    def _lower_bodies(self, node: NodeProto, level: int, scope: Scope, depth: int) -> None:
+        for attribute in node.attribute:
+            bodies = [attribute.g] if attribute.HasField("g") else attribute.graphs
+            for body in bodies:
+                inner = read_scope(body, level, scope)
+                nodes = self.lower([*body.node], inner, level, depth + 1)
+                fresh = [NodeProto.FromString(n.SerializeToString()) for n in nodes]
+                del body.node[:]
+                body.node.extend(fresh)
+                body.initializer.extend(inner.new_tensors)
+                del body.value_info[:]
+
+    def _offend(self, node: NodeProto, version: int, why: NoForm) -> None:
+        name = node.name or next((o for o in node.output if o), node.op_type)
+        op = f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
+        self.offences.append(Offence(name, op, version, why.reason, why.remedy))
+
+
+def read_scope(graph: GraphProto, opset: int, parent: Scope | None = None) -> Scope:
+    """Facts of a graph after shape inference.
+
+    Args:
+        graph: The graph.
+        opset: ai.onnx opset of its nodes.
+        parent: Facts of the graph around it.
+
+    Returns:
+        A scope that refers to the graph's types, initialisers and nodes.
+    """
+    scope = Scope(opset, parent)
+    for value in [*graph.input, *graph.output, *graph.value_info]:
+        if value.type.WhichOneof("value"):
+            scope.types[value.name] = value.type
+    scope.tensors.update((t.name, t) for t in graph.initializer)
+    for node in graph.node:
+        for name in node.output:
+            if name:
+                scope.producers[name] = (node, opset)
+    return scope

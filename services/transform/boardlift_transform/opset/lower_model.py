@@ -1,0 +1,154 @@
+"""Bring a model to an older opset, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto, helper, shape_inference
+
+from boardlift_transform.opset.check_result import check_result
+from boardlift_transform.opset.errors import InvalidModel, Offence, UnsupportedDowngrade
+from boardlift_transform.opset.inline_functions import function_key
+from boardlift_transform.opset.lower_graph import Lowering, read_scope
+from boardlift_transform.opset.schemas import NEWEST
+from boardlift_transform.opset.scope import Scope
+from boardlift_transform.opset.step import Names
+from boardlift_transform.opset.strip_weights import fix_shape, skeleton
+
+IR_OF_OPSET = {10: 5, 11: 7, 12: 7, 13: 7}
+"""IR version of the result for each target opset."""
+
+
+def downgrade(
+    model: ModelProto,
+    opset: int = 11,
+    *,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    foreign_domains: str = "keep",
+) -> ModelProto:
+    """Express a model at an older opset of ai.onnx.
+
+    Functions are inlined, bodies of If, Loop and Scan are converted too. Inputs and outputs keep names, order and types.
+
+    Args:
+        model: The model; never changed. Weights are copied once, into the result.
+        opset: Target, one of 10, 11, 12, 13. A model that is below it already keeps its opset.
+        input_shapes: Static shapes of graph inputs, for operators whose lower form needs them; the result then declares
+            these shapes.
+        foreign_domains: ``keep`` passes nodes of other domains through, ``refuse`` reports them.
+
+    Returns:
+        A checked model, IR version 5 (opset 10) or 7 at most.
+
+    Raises:
+        UnsupportedDowngrade: Some nodes have no form at the target; all of them are listed.
+        InvalidModel: The model is no legal ONNX model.
+        ValueError: An argument is out of range.
+    """
+    if opset not in IR_OF_OPSET:
+        raise ValueError(f"target opset {opset} is not supported, choose one of {sorted(IR_OF_OPSET)}")
+    if foreign_domains not in ("keep", "refuse"):
+        raise ValueError(f"foreign_domains is 'keep' or 'refuse', not {foreign_domains!r}")
+    own = read_opset(model)
+    light = skeleton(model, input_shapes)
+    check_source(light)
+    light = infer(light)
+    low = Lowering(
+        target=min(opset, own),
+        functions={function_key(f.domain, f.name, f.overload): f for f in light.functions},
+        names=Names(all_names(light)),
+        keep_foreign=foreign_domains == "keep",
+    )
+    scope = read_scope(light.graph, own)
+    scope.tensors.update((t.name, t) for t in model.graph.initializer)
+    try:
+        nodes = low.lower([*light.graph.node], scope, own)
+    except RecursionError as why:
+        raise InvalidModel(str(why), "flatten the model") from None
+    if low.offences:
+        raise UnsupportedDowngrade(low.offences, opset)
+    check_result(model, nodes, scope, low)
+    return assemble(model, nodes, scope, low, input_shapes, min(max(model.ir_version, 4), IR_OF_OPSET[opset]))
+
+
+def read_opset(model: ModelProto) -> int:
+    """ai.onnx opset of a model; refuses what the installed onnx doesn't know."""
+    found = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
+    opset = max(found) if found else 1
+    if opset > NEWEST:
+        offence = Offence(
+            "model", "ai.onnx", opset, f"is newer than opset {NEWEST}, the newest known here", "upgrade onnx"
+        )
+        raise UnsupportedDowngrade([offence], NEWEST)
+    return opset
+
+
+def check_source(light: ModelProto) -> None:
+    """Refuse a model that the checker refuses."""
+    try:
+        onnx.checker.check_model(light)
+    except onnx.checker.ValidationError as why:
+        raise InvalidModel(str(why).strip(), "repair or re-export the model") from None
+
+
+def infer(light: ModelProto) -> ModelProto:
+    """Types and shapes of every value that inference can tell."""
+    try:
+        return shape_inference.infer_shapes(light, data_prop=True)
+    except (shape_inference.InferenceError, RuntimeError) as why:
+        raise InvalidModel(f"types or shapes contradict each other: {why}", "repair or re-export the model") from None
+
+
+def all_names(model: ModelProto) -> set[str]:
+    """Every value and node name in a model, in whatever graph."""
+    taken: set[str] = set()
+    graphs: list[GraphProto] = [model.graph]
+    while graphs:
+        graph = graphs.pop()
+        for item in [*graph.input, *graph.output, *graph.value_info, *graph.initializer]:
+            taken.add(item.name)
+        for node in graph.node:
+            taken.add(node.name)
+            taken.update(node.output)
+            for attribute in node.attribute:
+                graphs.extend([attribute.g] if attribute.HasField("g") else attribute.graphs)
+    return taken
+
+
+def assemble(
+    model: ModelProto,
+    nodes: Sequence[NodeProto],
+    scope: Scope,
+    low: Lowering,
+    input_shapes: Mapping[str, Sequence[int]] | None,
+    ir_version: int,
+) -> ModelProto:
+    """Put the lowered nodes and the source's weights into a new model."""
+    result = ModelProto(
+        ir_version=ir_version, producer_name=model.producer_name, producer_version=model.producer_version,
+        domain=model.domain, model_version=model.model_version, doc_string=model.doc_string,
+    )  # fmt: skip
+    result.opset_import.append(helper.make_opsetid("", low.target))
+    result.opset_import.extend(o for o in model.opset_import if o.domain in low.foreign)
+    result.metadata_props.extend(model.metadata_props)
+    source, graph = model.graph, result.graph
+    graph.name, graph.doc_string = source.name or "graph", source.doc_string
+    graph.node.extend(nodes)
+    for node in graph.node:
+        for newer in ("overload", "metadata_props", "device_configurations"):
+            node.ClearField(newer)
+    graph.input.extend(v for v in source.input if model.ir_version < 4 or v.name not in scope.frozen)
+    graph.output.extend(source.output)
+    graph.initializer.extend(source.initializer)
+    graph.initializer.extend(scope.new_tensors)
+    graph.sparse_initializer.extend(source.sparse_initializer)
+    graph.quantization_annotation.extend(source.quantization_annotation)
+    alive = {o for n in nodes for o in n.output}
+    graph.value_info.extend(v for v in source.value_info if v.name in alive)
+    for item in [*graph.input, *graph.output, *graph.value_info, *graph.initializer]:
+        item.ClearField("metadata_props")
+    for value in graph.input:
+        if input_shapes and value.name in input_shapes:
+            fix_shape(value, input_shapes[value.name])
+    return result
