@@ -6,6 +6,7 @@ a registry. Our own distributions are left out: they are installed from the chec
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -34,7 +35,9 @@ def third_party(member: str) -> list[str]:
     """Requirements of one of our distributions and of those of ours it needs, without our own names."""
     lines: list[str] = []
     for name in [member, *NEEDS.get(member, [])]:
-        lines += read_requirements(ROOT / OURS[name] / "pyproject.toml", EXTRAS.get(member, []) if name == member else [])
+        lines += read_requirements(
+            ROOT / OURS[name] / "pyproject.toml", EXTRAS.get(member, []) if name == member else []
+        )
     return [line for line in lines if not re.match(r"boardlift\b", line)]
 
 
@@ -54,10 +57,21 @@ def read_requirements(path: Path, extras: list[str]) -> list[str]:
 def lock(name: str, requirements: list[str], *, universal: bool = True) -> None:
     """Resolve and write `requirements/<name>.txt`."""
     target = ROOT / "requirements" / f"{name}.txt"
-    command = [str(Path(sys.executable).parent / "uv"), "pip", "compile", "-", "--generate-hashes", "--no-header", "--quiet"]
+    command = [
+        str(Path(sys.executable).parent / "uv"),
+        "pip",
+        "compile",
+        "-",
+        "--generate-hashes",
+        "--no-header",
+        "--quiet",
+    ]
     command += ["--no-emit-index-url", "--no-emit-find-links", "--no-annotate", "-o", str(target)]
     command += ["--universal", "--python-version", "3.10"] if universal else []
-    subprocess.run(command, input="\n".join(sorted(set(requirements))), text=True, check=True, cwd=ROOT)
+    environment = {**os.environ, "UV_PYTHON_DOWNLOADS": "never"}
+    subprocess.run(
+        command, input="\n".join(sorted(set(requirements))), text=True, check=True, cwd=ROOT, env=environment
+    )
     text = target.read_text()
     if "://" in text:
         raise SystemExit(f"{target.name} names an address; it must not")
