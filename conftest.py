@@ -1,7 +1,7 @@
 """Which tests can run here, and a loud end when CI would leave one out.
 
-Markers: `toolchain` needs the vendor toolchain (BOARDLIFT_TOOLCHAIN), `shared` reads the workplace's shared folder beside
-the checkout, `containers` needs a Docker Engine. In CI (BOARDLIFT_CI=1) a skip of the first two fails the run.
+Markers: `toolchain` needs the vendor toolchain (BOARDLIFT_TOOLCHAIN), `shared` reads the shared data folder beside the
+checkout, `containers` needs a Docker Engine. In CI (BOARDLIFT_CI=1) a skip of the first two fails the run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pin every third-party package with hashes: `requirements/<deployable>.txt` from the pyproject files.
 
-Run by `make lock` with uv from the package index. One lock serves Python 3.10 and newer on x86-64 and arm64; no file names
-a registry. Our own distributions are left out: they are installed from the checkout.
+Run by `make lock` with uv from the package index. One lock serves Python 3.10 and newer on x86-64 and arm64; no file
+names a registry. Our own distributions are left out: they are installed from the checkout.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ def lock(name: str, requirements: list[str], *, universal: bool = True) -> None:
         "--quiet",
     ]
     command += ["--no-emit-index-url", "--no-emit-find-links", "--no-annotate", "-o", str(target)]
+    command += ["-c", "requirements/constraints.txt"]
     command += ["--universal", "--python-version", "3.10"] if universal else []
     environment = {**os.environ, "UV_PYTHON_DOWNLOADS": "never"}
     subprocess.run(
