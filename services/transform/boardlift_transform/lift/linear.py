@@ -1,0 +1,93 @@
+"""Gemm and MatMul with a constant matrix as 1x1 convolutions on 4-D twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from boardlift_transform.edit_graph import Array, attribute, constant_of, input_at, is_constant, shape_of
+from boardlift_transform.lift.twins import Twins
+
+
+def lift_gemm(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
+    """`[N,C] @ W + b` -> Conv 1x1 of `[N,C,1,1]`, weight `[O,C,1,1]`."""
+    x, out = node.inputs[0], node.outputs[0]
+    if x is None or is_constant(x) or attribute(node, "transA", 0) or not is_constant(input_at(node, 1)):
+        return None
+    bias_value = input_at(node, 2)
+    if bias_value is not None and not is_constant(bias_value):
+        return None
+    weight = constant_of(node.inputs[1])
+    if weight is None or weight.dtype != np.float32:
+        return None
+    matrix = weight if attribute(node, "transB", 0) else weight.T
+    bias = gemm_bias(node, matrix.shape[0])
+    if bias_value is not None and bias is None:
+        return None
+    alpha = float(attribute(node, "alpha", 1.0))
+    if alpha != 1.0:
+        matrix = matrix * np.float32(alpha)
+    return [pointwise(node, twins, twins.twin(x, node), matrix, bias, twins.shape4(out))]
+
+
+def gemm_bias(node: ir.Node, channels: int) -> Array | None:
+    """The Gemm's constant bias as `[O]`, beta applied; None when absent or not one value per output channel."""
+    bias = constant_of(input_at(node, 2))
+    if bias is None or bias.size not in (1, channels) or (bias.ndim == 2 and bias.shape[0] != 1):
+        return None
+    beta = np.float32(attribute(node, "beta", 1.0))
+    scaled = bias.reshape(-1) if beta == 1 else bias.reshape(-1) * beta
+    return np.ascontiguousarray(np.broadcast_to(scaled, (channels,)))
+
+
+def pointwise(
+    node: ir.Node, twins: Twins, source: ir.Value, matrix: Array, bias: Array | None, shape: list[int]
+) -> ir.Value:
+    """Insert Conv 1x1 with `matrix` `[O, C]`."""
+    editor = twins.editor
+    base = node.name or "Conv"
+    weight = editor.constant(np.ascontiguousarray(matrix).reshape(*matrix.shape, 1, 1), f"{base}_weight")
+    inputs = [source, weight]
+    if bias is not None:
+        inputs.append(editor.constant(bias, f"{base}_bias"))
+    attributes = {"kernel_shape": [1, 1], "strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": [1, 1], "group": 1}
+    return editor.node(node, "Conv", inputs, shape, attributes, hint=node.name or "")
+
+
+def lift_matmul(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
+    """`x @ W` with constant W: the contracted axis goes to the channel axis, Conv 1x1, and back."""
+    x, out = node.inputs[0], node.outputs[0]
+    matrix = plain_matrix(input_at(node, 1))
+    shape = shape_of(x)
+    if x is None or matrix is None or is_constant(x) or not shape or matrix.dtype != np.float32:
+        return None
+    axis = twins.axes(x)[-1]
+    perm = channel_first(axis)
+    source = twins.twin(x, node)
+    if axis != 1:
+        source = twins.editor.transpose(node, source, perm, hint=f"{node.name}_in")
+    have = list(shape_of(source) or ())
+    have[1] = matrix.shape[1]
+    made = pointwise(node, twins, source, matrix.T, None, have)
+    if axis != 1:
+        made = twins.editor.transpose(node, made, inverse(perm), hint=f"{node.name}_out")
+    made.shape = ir.Shape(twins.shape4(out))
+    return [made]
+
+
+def plain_matrix(value: ir.Value | None) -> Array | None:
+    """A constant `[K, M]`, also when it is stored with leading 1 axes."""
+    array = constant_of(value)
+    if array is None or array.ndim < 2 or any(d != 1 for d in array.shape[:-2]):
+        return None
+    return array.reshape(array.shape[-2:])
+
+
+def channel_first(axis: int) -> list[int]:
+    """The permutation of four axes that brings `axis` to place 1 and keeps the others in order."""
+    return [0, axis, *[a for a in (1, 2, 3) if a != axis]]
+
+
+def inverse(perm: list[int]) -> list[int]:
+    """The inverse permutation."""
+    return [perm.index(i) for i in range(len(perm))]

@@ -1,0 +1,174 @@
+"""Reading a model that may be broken or hostile: bounded, checked, named errors, nothing written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+from google.protobuf.message import DecodeError
+
+from boardlift_transform.check_graph import check_graph
+from boardlift_transform.refusal import Refusal
+
+MAX_MODEL_BYTES = (1 << 31) - (1 << 20)
+ModelLike = "onnx.ModelProto | bytes | str | Path"
+
+
+@dataclass
+class LoadedModel:
+    """A model as the user has it, checked, with external weights loaded."""
+
+    proto: onnx.ModelProto
+    """The whole model; never edited."""
+    sha256: str
+    """Digest of the file's bytes."""
+
+    def to_ir(self) -> ir.Model:
+        """A fresh editable graph; weights are shared with the proto, not copied."""
+        return ir.from_proto(self.proto)
+
+
+def load_model(source: onnx.ModelProto | bytes | str | Path, external: Mapping[str, Path] | None = None) -> LoadedModel:
+    """Read and check a model.
+
+    Args:
+        source: The model, its bytes, or the path of its file.
+        external: External weight files by the name the model gives them. For a path, files beside it are found by
+        themselves.
+
+    Raises:
+        Refusal: MODEL_TOO_LARGE, MODEL_CORRUPT, EXTERNAL_DATA_*, or one of `check_graph`.
+    """
+    folder: Path | None = None
+    if isinstance(source, onnx.ModelProto):
+        proto, data = source, b""
+        digest = ""
+    else:
+        if not isinstance(source, bytes):
+            folder = Path(source).parent
+            source = _read(Path(source))
+        proto, data = _parse(source), source
+        digest = hashlib.sha256(data).hexdigest()
+    load_external(proto, folder, external or {})
+    if not digest:
+        digest = hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
+    proto = check_graph(proto)
+    return LoadedModel(proto, digest)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        size = path.stat().st_size
+        if size > MAX_MODEL_BYTES:
+            raise _too_large(size)
+        return path.read_bytes()
+    except OSError as error:
+        raise Refusal(
+            "MODEL_NOT_READABLE", f"cannot read {path.name}: {error.strerror}", metadata={"file": path.name}
+        ) from error
+
+
+def _too_large(size: int) -> Refusal:
+    return Refusal(
+        "MODEL_TOO_LARGE",
+        f"the model has {size} bytes, the limit of one protobuf is {MAX_MODEL_BYTES}",
+        remedy="store the weights as external data",
+        metadata={"size_bytes": size},
+    )
+
+
+def _parse(data: bytes) -> onnx.ModelProto:
+    if len(data) > MAX_MODEL_BYTES:
+        raise _too_large(len(data))
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except (DecodeError, RecursionError, ValueError) as error:
+        raise Refusal(
+            "MODEL_CORRUPT", "the file is no ONNX model, or it is damaged or cut off", remedy="export it again"
+        ) from error
+    if not proto.HasField("graph"):
+        raise Refusal("MODEL_CORRUPT", "the file holds no graph", remedy="export it again")
+    return proto
+
+
+def load_external(proto: onnx.ModelProto, folder: Path | None, files: Mapping[str, Path]) -> None:
+    """Read external tensors into the model; every path is checked before it is opened.
+
+    Raises:
+        Refusal: EXTERNAL_DATA_PATH for absolute paths, `..` and symlinks; EXTERNAL_DATA_MISSING; EXTERNAL_DATA_RANGE.
+    """
+    total = 0
+    for tensor in proto.graph.initializer:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        entries = {e.key: e.value for e in tensor.external_data}
+        location = entries.get("location", "")
+        path = _external_path(location, folder, files)
+        try:
+            offset, length = int(entries.get("offset", "0")), int(entries.get("length", "-1"))
+        except ValueError:
+            raise _range(tensor.name, location) from None
+        size = path.stat().st_size
+        length = size - offset if length < 0 else length
+        if offset < 0 or length < 0 or offset + length > size:
+            raise _range(tensor.name, location)
+        total += length
+        if total > MAX_MODEL_BYTES:
+            raise _too_large(total)
+        with path.open("rb") as handle:
+            handle.seek(offset)
+            tensor.raw_data = handle.read(length)
+        del tensor.external_data[:]
+        tensor.data_location = onnx.TensorProto.DEFAULT
+
+
+def _range(name: str, location: str) -> Refusal:
+    return Refusal(
+        "EXTERNAL_DATA_RANGE",
+        f"tensor {name} points outside of {location!r}",
+        remedy="export it again",
+        metadata={"tensor": name, "location": location},
+    )
+
+
+def _external_path(location: str, folder: Path | None, files: Mapping[str, Path]) -> Path:
+    if location in files:
+        return files[location]
+    parts = Path(location).parts
+    if not location or Path(location).is_absolute() or ".." in parts or "\\" in location or "\x00" in location:
+        raise Refusal(
+            "EXTERNAL_DATA_PATH",
+            f"external data may not lie at {location!r}",
+            remedy="keep the weight file beside the model and name it without folders",
+            metadata={"location": location},
+        )
+    path = folder / location if folder is not None else None
+    if path is not None and _has_symlink(folder, parts):
+        raise Refusal(
+            "EXTERNAL_DATA_PATH",
+            f"external data {location!r} is a symbolic link",
+            remedy="copy the weight file beside the model",
+            metadata={"location": location},
+        )
+    if path is None or not path.is_file():
+        raise Refusal(
+            "EXTERNAL_DATA_MISSING",
+            f"the weight file {location!r} is missing",
+            remedy="give it with the model",
+            metadata={"location": location},
+        )
+    return path
+
+
+def _has_symlink(folder: Path | None, parts: tuple[str, ...]) -> bool:
+    path = folder or Path()
+    for part in parts:
+        path = path / part
+        if path.is_symlink():
+            return True
+    return False

@@ -1,0 +1,58 @@
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from boardlift_transform.build_test_models import GraphBuilder
+from boardlift_transform.run_one_pass import run_one_pass
+
+
+def test_shape_arithmetic_of_an_exported_flatten_folds_to_one_reshape() -> None:
+    b = GraphBuilder()
+    x = b.input("x", ["N", 3, 4])
+    n = b.node("Gather", [b.node("Shape", [x]), b.constant(np.asarray(0))], axis=0)
+    dims = b.node(
+        "Concat", [b.node("Unsqueeze", [n, b.constant(np.asarray([0]))]), b.constant(np.asarray([-1]))], axis=0
+    )
+    b.node("Reshape", [x, dims], "y")
+    b.output("y", ["N", 12])
+    run = run_one_pass(b.model(), "fold-constants")
+    assert run.operators == ["Reshape"]
+    assert run.max_rel == 0
+
+
+def test_if_with_constant_condition_becomes_its_branch() -> None:
+    def branch(name: str, op: str) -> onnx.GraphProto:
+        out = helper.make_tensor_value_info(f"{name}_out", TensorProto.FLOAT, None)
+        return helper.make_graph([helper.make_node(op, ["x"], [f"{name}_out"])], name, [], [out])
+
+    b = GraphBuilder()
+    x = b.input("x", [1, 4])
+    rank = b.node("Size", [b.node("Shape", [x])])
+    condition = b.node("Equal", [rank, b.constant(np.asarray(2))])
+    b.node("If", [condition], "y", then_branch=branch("a", "Relu"), else_branch=branch("b", "Neg"))
+    b.output("y", [1, 4])
+    run = run_one_pass(b.model(), "fold-constants")
+    assert run.operators == ["Relu"]
+    assert run.max_rel == 0
+
+
+def test_a_constant_that_would_grow_without_bound_is_left_alone() -> None:
+    b = GraphBuilder()
+    x = b.input("x", [1])
+    big = b.node("Expand", [b.constant(np.ones(1, np.float32)), b.constant(np.asarray([1 << 13, 1 << 13]))])
+    b.node("Add", [x, b.node("ReduceMax", [big], keepdims=0)], "y")
+    b.output("y", [1])
+    run = run_one_pass(b.model(), "fold-constants")
+    assert "Expand" in run.operators
+    assert sum(len(w.raw_data) for w in run.model.graph.initializer) < 100
+
+
+def test_constant_graph_output_keeps_a_node() -> None:
+    b = GraphBuilder()
+    b.node("Relu", [b.input("x", [1, 4])], "y")
+    b.node("Neg", [b.constant(np.ones(3, np.float32))], "c")
+    b.output("y", [1, 4])
+    b.output("c", [3])
+    run = run_one_pass(b.model(), "fold-constants")
+    assert [o.name for o in run.model.graph.output] == ["y", "c"]
+    assert run.max_rel == 0

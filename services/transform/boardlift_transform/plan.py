@@ -1,0 +1,148 @@
+"""Which passes run for a target, in which order, with which parameters, and why. Pure: no model bytes, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from boardlift_transform.inspect import ModelSummary
+from boardlift_transform.passes import PASSES, PASSES_BY_ID
+from boardlift_transform.refusal import Refusal
+from boardlift_transform.targets import TargetProfile
+
+INT16, INT8 = "int16", "int8"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a caller wants done."""
+
+    outputs: Sequence[str] = ()
+    """Outputs to keep; empty keeps all."""
+    input_shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Static shapes of inputs."""
+    frozen_inputs: Mapping[str, Any] = field(default_factory=dict)
+    """Inputs to turn into constants, with their values."""
+    passes: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    """Passes to run in this order, with parameters; empty lets the plan choose."""
+    skip_passes: Sequence[str] = ()
+    """Passes that must not run."""
+    precision: str = ""
+    """`int8`, `int16` or empty for both."""
+    opset: int = 0
+    """Operator set to end at; 0 takes the target's."""
+    keep_foreign_domains: bool = False
+    """Leave operators of foreign domains in the graph instead of refusing them."""
+
+
+@dataclass(frozen=True)
+class PlannedPass:
+    """One step of a plan."""
+
+    id: str
+    """Pass id."""
+    reason: str
+    """Why it is there."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters for this run."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Ordered steps, and what is refused before anything is done."""
+
+    passes: tuple[PlannedPass, ...]
+    """Steps in order; an id may come twice."""
+    refusals: tuple[Refusal, ...] = ()
+    """Reasons why the model cannot be transformed as asked."""
+
+
+def plan(target: TargetProfile, summary: ModelSummary, request: Request) -> Plan:
+    """Choose the steps for a model."""
+    refusals = _refusals(summary, request)
+    if request.passes:
+        steps = [PlannedPass(pass_id, "asked for", parameters) for pass_id, parameters in request.passes]
+    else:
+        steps = _chosen(target, summary, request)
+    skipped = set(request.skip_passes)
+    return Plan(tuple(s for s in steps if s.id not in skipped), tuple(refusals))
+
+
+def _refusals(summary: ModelSummary, request: Request) -> list[Refusal]:
+    found = []
+    for pass_id in [p for p, _ in request.passes] + list(request.skip_passes):
+        if pass_id not in PASSES_BY_ID:
+            known = ", ".join(p.id for p in PASSES)
+            found.append(
+                Refusal(
+                    "PASS_UNKNOWN", f"no pass named {pass_id!r}", remedy=f"passes: {known}", metadata={"pass": pass_id}
+                )
+            )
+    if request.precision not in ("", INT8, INT16):
+        found.append(
+            Refusal("PRECISION_UNKNOWN", f"no precision {request.precision!r}", remedy="int8, int16 or empty for both")
+        )
+    foreign = sorted(op for op in summary.operators if "::" in op)
+    if foreign and not request.keep_foreign_domains and summary.functions == 0:
+        found.append(
+            Refusal(
+                "FOREIGN_DOMAIN",
+                f"operators of foreign domains: {', '.join(foreign)}",
+                remedy="export without them, or keep them with keep_foreign_domains",
+                metadata={"operators": ",".join(foreign)},
+            )
+        )
+    return found
+
+
+def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> list[PlannedPass]:
+    steps: list[PlannedPass] = []
+    opset = request.opset or target.opset
+    if summary.functions:
+        steps.append(PlannedPass("inline-functions", f"{summary.functions} local functions"))
+    steps.append(
+        PlannedPass(
+            "fix-dynamic-dims", "the tool takes static shapes only", {"input_shapes": dict(request.input_shapes)}
+        )
+    )
+    if request.outputs:
+        steps.append(PlannedPass("cut-outputs", "outputs were chosen", {"outputs": list(request.outputs)}))
+    if request.frozen_inputs:
+        steps.append(
+            PlannedPass("freeze-inputs", "inputs were given as constants", {"values": dict(request.frozen_inputs)})
+        )
+    steps.append(PlannedPass("fold-constants", "shape arithmetic must be gone before conversion"))
+    if summary.opset < min(opset, 11):
+        steps.append(PlannedPass("upgrade-opset", f"opset {summary.opset} -> {opset}", {"opset": opset}))
+    steps.append(
+        PlannedPass(
+            "downgrade-opset",
+            f"opset {summary.opset} / IR {summary.ir_version} -> {opset} / {target.ir_version}",
+            {"opset": opset, "ir_version": target.ir_version},
+        )
+    )
+    steps.append(PlannedPass("fold-constants", "what the conversion added"))
+    for name, reason in _TARGET_STEPS:
+        if name not in PASSES_BY_ID:
+            continue
+        if name in ("wrap-inputs", "wrap-outputs") and not target.wrap_io:
+            continue
+        if name == "split-wide-head":
+            if request.precision == INT8 or not target.wide_head_channels:
+                continue
+            steps.append(PlannedPass(name, reason, {"channels": target.wide_head_channels}))
+            continue
+        steps.append(PlannedPass(name, reason))
+    return steps
+
+
+_TARGET_STEPS: tuple[tuple[str, str], ...] = (
+    ("eliminate-dead", "leftovers split subgraphs"),
+    ("merge-matmul-add", "one row instead of two"),
+    ("wrap-inputs", "the runtime feeds 4-D feature maps"),
+    ("wrap-outputs", "the runtime reads 4-D tensors"),
+    ("lift-to-4d", "keeps the calibrator's batch of 8 and 3-D Conv on the BPU"),
+    ("free-batch", "a literal batch of 1 makes calibration 4 to 6 times slower"),
+    ("eliminate-dead", "moves that now cancel"),
+)

@@ -1,0 +1,203 @@
+"""The proof: original and result on the same samples, the guilty pass on a mismatch, and the batch-of-8 check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+
+from boardlift_transform.check_result import Finding
+from boardlift_transform.edit_graph import Array, names_of
+from boardlift_transform.equivalence import (
+    EXACT_TOLERANCE,
+    HALF_TOLERANCE,
+    ROUNDING_TOLERANCE,
+    OutputComparison,
+    Session,
+    compare,
+    run_reference,
+)
+from boardlift_transform.inspect import TensorSpec
+from boardlift_transform.io_map import INPUT, IoEntry, feed_new, io_map, per_sample
+from boardlift_transform.load_model import LoadedModel
+from boardlift_transform.passes import PASSES_BY_ID
+from boardlift_transform.passes._base import BIT_EXACT
+from boardlift_transform.plan import Plan, PlannedPass, Request
+from boardlift_transform.refusal import Refusal
+from boardlift_transform.runner import find_guilty, run_plan
+from boardlift_transform.samples import random_samples
+
+BATCH = 8
+MAX_SAMPLES = 64
+MAX_BATCH_CHECK_BYTES = 1 << 28
+PROVEN, LITERAL, WRONG, UNCHECKED = "proven", "literal", "wrong", "unchecked"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is to be proven."""
+
+    loaded: LoadedModel
+    """The user's model."""
+    inputs: Sequence[TensorSpec]
+    """Its inputs with the shapes that were fixed."""
+    working: ir.Model
+    """The result."""
+    plan: Plan
+    """How it was made."""
+    feeds: Sequence[Mapping[str, Array]]
+    """Samples of the user's inputs."""
+    is_random: bool
+    """True when the samples are random."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Outcome of the comparison."""
+
+    model: onnx.ModelProto
+    """The result as a protobuf."""
+    io_map: tuple[IoEntry, ...]
+    """Pairs of old and new tensors."""
+    comparisons: tuple[OutputComparison, ...]
+    """Errors per output; empty when the proof was left out."""
+    reference: tuple[Mapping[str, Array], ...]
+    """Outputs of the original model, one dict per sample."""
+    random_inputs: bool
+    """True when random inputs were used."""
+    batch: str
+    """`proven`: batch 8 equals eight runs at batch 1. `literal`: batch 8 does not run. `wrong`: it runs and differs."""
+    guilty: str = ""
+    """Pass to blame when the comparison failed."""
+    findings: tuple[Finding, ...] = ()
+    """Things worth knowing."""
+
+    @property
+    def passed(self) -> bool:
+        """True when every output is within its tolerance."""
+        return all(c.passed for c in self.comparisons)
+
+
+def draw_samples(
+    loaded: LoadedModel, inputs: Sequence[TensorSpec], request: Request, samples: Mapping[str, Array] | None
+) -> tuple[list[dict[str, Array]], bool]:
+    """Feeds for the user's model: from the caller's arrays, else random; frozen inputs get their constant."""
+    frozen = {
+        spec.name: np.broadcast_to(np.asarray(request.frozen_inputs[spec.name], spec.dtype), spec.shape)
+        for spec in inputs
+        if spec.name in request.frozen_inputs
+    }
+    free = [spec for spec in inputs if spec.name not in frozen]
+    if not samples:
+        feeds = random_samples(loaded.to_ir(), free)
+    else:
+        lengths = {name: len(samples[name]) for name in (s.name for s in free) if name in samples}
+        if len(set(lengths.values())) > 1 or 0 in lengths.values():
+            raise Refusal("DATASET_LENGTH", f"inputs have different numbers of samples: {lengths}", metadata=lengths)
+        count = min([MAX_SAMPLES, *lengths.values()])
+        feeds = [per_sample(samples, free, index) for index in range(count)]
+    return [{**feed, **frozen} for feed in feeds], not samples
+
+
+def prove(subject: Subject, verify: bool = True) -> Proof:
+    """Compare, blame, and try batch 8."""
+    model = ir.to_proto(subject.working)
+    names = names_of(subject.working.graph.outputs)
+    if not verify:
+        outputs = [TensorSpec(n, "float32", ()) for n in names]
+        return Proof(model, tuple(io_map(subject.inputs, subject.working, outputs)), (), (), True, UNCHECKED)
+    reference = run_reference(_with_outputs(subject.loaded.proto, names), names, subject.feeds)
+    outputs = [TensorSpec(n, str(reference[0][n].dtype), reference[0][n].shape) for n in names]
+    entries = io_map(subject.inputs, subject.working, outputs)
+    data = model.SerializeToString()
+    comparisons = compare(reference, data, entries, subject.feeds, tolerance_of(subject.plan.passes, subject.loaded))
+    guilty = ""
+    batch, findings = UNCHECKED, list[Finding]()
+    if not all(c.passed for c in comparisons):
+        guilty = _blame(subject, outputs, reference)
+    elif len(data) <= MAX_BATCH_CHECK_BYTES:
+        batch, findings = check_batch(model, entries, subject.feeds)
+    return Proof(
+        model, tuple(entries), tuple(comparisons), tuple(reference), subject.is_random, batch, guilty, tuple(findings)
+    )
+
+
+def tolerance_of(steps: Sequence[PlannedPass], loaded: LoadedModel) -> float:
+    """Allowed error relative to the output's largest magnitude: by the passes that run and the model's float type."""
+    halves = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
+    if any(t.data_type in halves for t in loaded.proto.graph.initializer):
+        return HALF_TOLERANCE
+    exact = all(PASSES_BY_ID[step.id].exactness == BIT_EXACT for step in steps)
+    return EXACT_TOLERANCE if exact else ROUNDING_TOLERANCE
+
+
+def _with_outputs(proto: onnx.ModelProto, names: Sequence[str]) -> bytes:
+    have = {o.name for o in proto.graph.output}
+    missing = [name for name in names if name not in have]
+    if not missing:
+        return proto.SerializeToString()
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)
+    for name in missing:
+        copy.graph.output.append(onnx.ValueInfoProto(name=name))
+    return copy.SerializeToString()
+
+
+def _blame(subject: Subject, outputs: Sequence[TensorSpec], reference: Sequence[Mapping[str, Array]]) -> str:
+    def good_after(steps: Sequence[PlannedPass]) -> bool:
+        model = subject.loaded.to_ir()
+        run_plan(model, steps)
+        try:
+            entries = io_map(subject.inputs, model, outputs)
+        except KeyError:
+            return True  # outputs are not cut yet
+        tolerance = tolerance_of(steps, subject.loaded)
+        try:
+            found = compare(reference, ir.to_proto(model).SerializeToString(), entries, subject.feeds, tolerance)
+        except Refusal:
+            return False
+        return all(c.passed for c in found)
+
+    step = find_guilty(subject.plan.passes, good_after)
+    return step.id if step is not None else ""
+
+
+def check_batch(
+    model: onnx.ModelProto, entries: Sequence[IoEntry], feeds: Sequence[Mapping[str, Array]]
+) -> tuple[str, list[Finding]]:
+    """Run the result with batch 8 and compare with eight runs at batch 1: what the vendor's calibrator will do."""
+    wide = [e.after for e in entries if e.direction == INPUT and e.after is not None]
+    if any(spec.shape[:1] != (1,) for spec in wide):
+        return LITERAL, []
+    singles = [feed_new(entries, feeds[i % len(feeds)]) for i in range(BATCH)]
+    batch_feed = {spec.name: np.concatenate([s[spec.name] for s in singles]) for spec in wide}
+    free = _free_batch_copy(model)
+    names = [o.name for o in model.graph.output]
+    try:
+        together = Session(free, names).run(batch_feed)
+    except Refusal as refusal:
+        return LITERAL, [Finding("BATCH_LITERAL", f"batch {BATCH} does not run: {refusal.message[:200]}", "graph")]
+    session = Session(model.SerializeToString(), names)
+    for index, single in enumerate(singles):
+        for name, want in session.run(single).items():
+            got = together[name]
+            if got.shape[:1] != (BATCH,) or not np.allclose(got[index : index + 1], want, rtol=1e-3, atol=1e-4):
+                text = f"batch {BATCH} runs but output {name} differs from single runs"
+                return WRONG, [
+                    Finding("BATCH_WRONG", text, name, "warning", "calibrate with batch 1, or skip free-batch")
+                ]
+    return PROVEN, []
+
+
+def _free_batch_copy(model: onnx.ModelProto) -> bytes:
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.value_info[:]
+    for value in copy.graph.input:
+        value.type.tensor_type.shape.dim[0].dim_param = "boardlift_batch"
+    for value in copy.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    return copy.SerializeToString()

@@ -1,0 +1,157 @@
+"""The whole transform: load, plan, run, check, prove. No server, no toolchain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from boardlift_transform.check_result import Finding, check_result
+from boardlift_transform.edit_graph import Array
+from boardlift_transform.inspect import ModelSummary, spec_of, summarise
+from boardlift_transform.io_map import IoEntry, snippet
+from boardlift_transform.load_model import LoadedModel, load_model
+from boardlift_transform.plan import Plan, Request, plan
+from boardlift_transform.prove import Proof, Subject, draw_samples, prove
+from boardlift_transform.refusal import Refusal
+from boardlift_transform.runner import Listener, PassReport, run_plan
+from boardlift_transform.targets import find_target
+
+
+@dataclass(frozen=True)
+class TransformResult:
+    """A transformed model with its proof."""
+
+    model: onnx.ModelProto
+    """The transformed model."""
+    io_map: tuple[IoEntry, ...]
+    """How to feed and read it."""
+    plan: Plan
+    """What was to be done, and why."""
+    passes: tuple[PassReport, ...]
+    """What each step did."""
+    proof: Proof
+    """Original against result, in float."""
+    before: ModelSummary
+    """The original model."""
+    after: ModelSummary
+    """The transformed model."""
+    findings: tuple[Finding, ...]
+    """Things worth knowing."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What was assumed because the caller did not say."""
+        return tuple(a for report in self.passes for a in report.assumptions)
+
+    @property
+    def snippet(self) -> str:
+        """Python that feeds and reads the result."""
+        return snippet(self.io_map)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model."""
+        onnx.save(self.model, str(path))
+
+
+def transform(
+    model: onnx.ModelProto | bytes | str | Path,
+    target: str = "rdk-x5",
+    *,
+    outputs: Sequence[str] = (),
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    passes: Sequence[str | tuple[str, Mapping[str, Any]]] = (),
+    skip_passes: Sequence[str] = (),
+    frozen_inputs: Mapping[str, Any] | None = None,
+    precision: str = "",
+    opset: int = 0,
+    keep_foreign_domains: bool = False,
+    samples: Mapping[str, Array] | None = None,
+    external: Mapping[str, Path] | None = None,
+    listener: Listener | None = None,
+    verify: bool = True,
+) -> TransformResult:
+    """Bring a model into the form that a target's toolchain takes, and prove that it computes the same.
+
+    Args:
+        model: The model, its bytes, or its path.
+        target: Target profile.
+        outputs: Outputs to keep, inner values included; empty keeps all.
+        input_shapes: Static shapes; missing batch dimensions become 1.
+        passes: Pass ids (or id and parameters) to run in this order instead of the plan's choice.
+        skip_passes: Pass ids that must not run.
+        frozen_inputs: Inputs to turn into constants.
+        precision: `int8`, `int16` or empty for both.
+        opset: Operator set to end at; 0 takes the target's.
+        keep_foreign_domains: Keep operators of foreign domains.
+        samples: Arrays `[N, ...]` by input name for the proof; random inputs when absent.
+        external: External weight files by name, for a model given as bytes.
+        listener: Told about each step.
+        verify: False leaves the two reference runs out (for timing the rest); the result then carries no comparison.
+
+    Raises:
+        Refusal: When the model cannot be transformed, or the result is not equal to the original.
+    """
+    request = Request(
+        outputs=tuple(outputs),
+        input_shapes=dict(input_shapes or {}),
+        frozen_inputs=dict(frozen_inputs or {}),
+        passes=tuple((p, {}) if isinstance(p, str) else (p[0], p[1]) for p in passes),
+        skip_passes=tuple(skip_passes),
+        precision=precision,
+        opset=opset,
+        keep_foreign_domains=keep_foreign_domains,
+    )
+    return transform_loaded(load_model(model, external), target, request, samples, listener, verify)
+
+
+def transform_loaded(
+    loaded: LoadedModel,
+    target: str,
+    request: Request,
+    samples: Mapping[str, Array] | None = None,
+    listener: Listener | None = None,
+    verify: bool = True,
+) -> TransformResult:
+    """`transform` for a model that is loaded and a request that is built."""
+    profile = find_target(target)
+    working = loaded.to_ir()
+    before = summarise(working, loaded.sha256)
+    chosen = plan(profile, before, request)
+    if chosen.refusals:
+        raise chosen.refusals[0]
+    shaping = 1 + max((i for i, step in enumerate(chosen.passes) if step.id == "fix-dynamic-dims"), default=-1)
+    reports = run_plan(working, chosen.passes[:shaping], listener)
+    inputs = [spec_of(v) for v in working.graph.inputs]
+    reports += run_plan(working, chosen.passes[shaping:], listener)
+    findings = check_result(working, profile, request.opset or profile.opset)
+    if listener is not None:
+        listener("prove-equivalence", len(chosen.passes), len(chosen.passes))
+    feeds, is_random = draw_samples(loaded, inputs, request, samples)
+    proof = prove(Subject(loaded, inputs, working, chosen, feeds, is_random), verify)
+    if not proof.passed:
+        raise _not_equivalent(proof)
+    return TransformResult(
+        model=proof.model,
+        io_map=proof.io_map,
+        plan=chosen,
+        passes=tuple(reports),
+        proof=proof,
+        before=before,
+        after=summarise(working),
+        findings=(*findings, *proof.findings),
+    )
+
+
+def _not_equivalent(proof: Proof) -> Refusal:
+    worst = max(proof.comparisons, key=lambda c: c.max_abs / (c.tolerance or 1e-30))
+    return Refusal(
+        "NOT_EQUIVALENT",
+        f"output {worst.output} differs by {worst.max_abs:.3g} (allowed {worst.tolerance:.3g})"
+        + (f"; the pass to blame is {proof.guilty}" if proof.guilty else ""),
+        remedy=f"skip {proof.guilty}" if proof.guilty else "report this model",
+        metadata={"output": worst.output, "max_abs": worst.max_abs, "tolerance": worst.tolerance, "pass": proof.guilty},
+    )
