@@ -1,7 +1,7 @@
 """Key-value buckets with compare-and-set and a life time per key.
 
-nats-py's own key-value class drops the life time on update and returns phantom entries for expired keys, so the bucket's
-stream is read and written directly; the format is the same, and the `nats kv` command line can read it.
+nats-py's own key-value class drops the life time on update and returns phantom entries for expired keys, so the
+bucket's stream is read and written directly; the format is the same, and the `nats kv` command line can read it.
 """
 
 from __future__ import annotations
@@ -87,9 +87,11 @@ class Bucket:
         subjects, last = [f"{self._prefix}>"], 0
         while True:
             count = 0
-            request = {"multi_last": subjects, "batch": _LOCATED} if not last else {
-                "seq": last + 1, "next_by_subj": f"{self._prefix}>", "batch": _LOCATED
-            }
+            request = (
+                {"multi_last": subjects, "batch": _LOCATED}
+                if not last
+                else {"seq": last + 1, "next_by_subj": f"{self._prefix}>", "batch": _LOCATED}
+            )
             async for message in read_batch(self._client, self._stream, request):
                 count += 1
                 last = max(last, message.sequence)

@@ -1,0 +1,1 @@
+"""Orchestrator: durable jobs on JetStream, boards, verdicts and reports."""

@@ -1,0 +1,139 @@
+"""`BoardService`: boards register themselves, people look at them and take them for a while."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any, Final
+
+from boardlift.errors import ConflictError, InvalidInputError, NotFoundError, PreconditionError
+from boardlift.v1 import job_pb2, job_pb2_grpc, queue_pb2
+from boardlift_servicekit.interceptors import current_principal
+from boardlift_servicekit.names import check_token
+from nats.aio.client import Client
+
+from boardlift_orchestrator.paging import cut_page
+from boardlift_orchestrator.registry import LEASE_PREFIX, Buckets, Registry
+from boardlift_orchestrator.schedule import has_labels
+
+RENEW_S: Final = 5
+"""How often a board renews its presence."""
+PRESENCE_S: Final = 15
+"""Life of a sign of life."""
+_LEASE_S: Final = 1800
+_LEASE_BOUNDS_S: Final = (10, 86400)
+
+
+class BoardServicer(job_pb2_grpc.BoardServiceServicer):
+    """Serves boards."""
+
+    def __init__(self, client: Client, registry: Registry, buckets: Buckets) -> None:
+        """Keep boards in `registry`."""
+        self._client = client
+        self._registry = registry
+        self._buckets = buckets
+
+    async def RegisterBoard(self, request: job_pb2.RegisterBoardRequest, context: Any) -> Any:
+        """Register a board, or renew its registration; a second living board of the same id is refused."""
+        info = request.board
+        check_token("board id", info.id)
+        check_token("target", info.target)
+        await self._refuse_clone(info.id, info.boot_id)
+        record = queue_pb2.BoardRecord(info=info, state=request.state)
+        record.register_time.GetCurrentTime()
+        await self._registry.register(record)
+        sign = queue_pb2.BoardPresence(boot_id=info.boot_id, state=request.state)
+        if not sign.state.HasField("observe_time"):
+            sign.state.observe_time.GetCurrentTime()
+        await self._buckets.presence.put(info.id, sign.SerializeToString(), life_s=PRESENCE_S)
+        answer = job_pb2.RegisterBoardResponse()
+        answer.renew_duration.FromSeconds(RENEW_S)
+        lease, _ = await self._registry.lease(info.id)
+        if lease is not None:
+            answer.lease_holder = lease.holder
+            answer.lease_end_time.CopyFrom(lease.end_time)
+        return answer
+
+    async def ListBoards(self, request: job_pb2.ListBoardsRequest, context: Any) -> Any:
+        """List boards by id."""
+        boards = [board for board in await self._registry.views() if has_labels(board, dict(request.labels))]
+        wanted = {board.id for board in boards}
+        found = [board for board in await self._registry.boards() if board.info.id in wanted]
+        page, token = cut_page(found, lambda board: str(board.info.id), request.page_size, request.page_token)
+        return job_pb2.ListBoardsResponse(boards=page, next_page_token=token)
+
+    async def GrantBoardLease(self, request: job_pb2.GrantBoardLeaseRequest, context: Any) -> Any:
+        """Give a person a board for some time."""
+        board = check_token("board id", request.board_id)
+        seconds = request.limit_duration.seconds if request.HasField("limit_duration") else _LEASE_S
+        low, high = _LEASE_BOUNDS_S
+        if not low <= seconds <= high:
+            raise InvalidInputError(
+                f"A lease lasts {low} s to {high} s.", reason="LEASE_TOO_LONG", metadata={"field": "limit_duration"}
+            )
+        if not await self._registry.knows(board):
+            raise NotFoundError(f"No board {board} has registered.", reason="BOARD_NOT_FOUND")
+        held, revision = await self._registry.lease(board)
+        if held is not None and held.lease_id != request.lease_id:
+            raise _held(held)
+        lease = queue_pb2.BoardLease(
+            board_id=board,
+            lease_id=request.lease_id or uuid.uuid4().hex,
+            holder=(request.holder or current_principal())[:100],
+        )
+        lease.end_time.FromNanoseconds(int((time.time() + seconds) * 1e9))
+        await self._write(lease, revision, seconds)
+        sign = await self._registry.presence(board)
+        return job_pb2.GrantBoardLeaseResponse(
+            lease_id=lease.lease_id, end_time=lease.end_time, busy_job=sign.state.busy_job if sign else ""
+        )
+
+    async def ReleaseBoardLease(self, request: job_pb2.ReleaseBoardLeaseRequest, context: Any) -> Any:
+        """Give a board back; one that has no lease is fine."""
+        board = check_token("board id", request.board_id)
+        held, _ = await self._registry.lease(board)
+        if held is None:
+            return job_pb2.ReleaseBoardLeaseResponse()
+        if held.lease_id != request.lease_id:
+            raise _held(held)
+        await self._buckets.leases.remove(LEASE_PREFIX + board)
+        await self._tell(queue_pb2.BoardLease(board_id=board))
+        return job_pb2.ReleaseBoardLeaseResponse()
+
+    async def _write(self, lease: queue_pb2.BoardLease, revision: int, seconds: int) -> None:
+        key = LEASE_PREFIX + lease.board_id
+        try:
+            await self._buckets.leases.put(key, lease.SerializeToString(), revision=revision, life_s=seconds)
+        except ConflictError:
+            if revision:
+                raise
+            # The key's last message may be the marker of a lease that was given back: then write over it.
+            held, _ = await self._registry.lease(lease.board_id)
+            if held is not None:
+                raise _held(held) from None
+            await self._buckets.leases.put(key, lease.SerializeToString(), life_s=seconds)
+        await self._tell(lease)
+
+    async def _tell(self, lease: queue_pb2.BoardLease) -> None:
+        public = queue_pb2.BoardLease(board_id=lease.board_id, holder=lease.holder, end_time=lease.end_time)
+        await self._client.publish(f"ctl.board.{lease.board_id}", public.SerializeToString())
+
+    async def _refuse_clone(self, board: str, boot_id: str) -> None:
+        sign = await self._registry.presence(board)
+        if sign is not None and sign.boot_id and boot_id and sign.boot_id != boot_id:
+            raise ConflictError(
+                f"Another agent is running as board {board}.",
+                reason="BOARD_ID_IN_USE",
+                remedy="Give each board its own id. After a restart, wait 15 s for the old agent's presence to end.",
+                metadata={"board_id": board},
+            )
+
+
+def _held(lease: queue_pb2.BoardLease) -> PreconditionError:
+    end = lease.end_time.ToJsonString()
+    return PreconditionError(
+        f"{lease.holder} has the board {lease.board_id} until {end}.",
+        reason="BOARD_LEASED",
+        remedy="Wait, or ask the holder to give it back.",
+        metadata={"board_id": lease.board_id, "holder": lease.holder, "end_time": end},
+    )

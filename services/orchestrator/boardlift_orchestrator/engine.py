@@ -1,0 +1,196 @@
+"""Drive jobs: load the record, apply an event, write it back by compare-and-set, then do what the machine asked for.
+
+Order on each transition: compare-and-set, publish, acknowledge. A crash at any point is repaired by redelivery: the
+event is then stale and the machine asks again for what the record says. Any number of engines may run.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import structlog
+from boardlift.errors import BoardliftError, ConflictError, InternalError
+from boardlift.v1 import job_pb2, queue_pb2, toolchain_pb2
+from boardlift_servicekit.buckets import Bucket
+from boardlift_servicekit.consume import acknowledge
+from boardlift_servicekit.messaging import (
+    publish_job_event,
+    publish_stage_event,
+    publish_stop,
+    publish_task,
+    publish_timer,
+    purge_tasks,
+)
+from google.protobuf.message import DecodeError
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from boardlift_orchestrator import machine
+from boardlift_orchestrator.convert import read_outcome
+from boardlift_orchestrator.events import (
+    Action,
+    Arm,
+    Broken,
+    Event,
+    Outcome,
+    Placed,
+    Publish,
+    PurgeTasks,
+    StopRunning,
+    Tick,
+    Withdraw,
+)
+from boardlift_orchestrator.record import Failure, JobRecord, Stage, StageState, decode_record, encode_record
+from boardlift_orchestrator.registry import Registry
+from boardlift_orchestrator.requests import build_task, needed_results
+from boardlift_orchestrator.results import Results
+from boardlift_orchestrator.schedule import choose_place
+
+_RACES = 100
+_WAIT_FOR_BOARD_S = 3.0
+_log = structlog.get_logger(__name__)
+
+
+class Engine:
+    """Applies events to jobs."""
+
+    def __init__(self, client: Client, jobs: Bucket, results: Results, registry: Registry) -> None:
+        """Keep records in `jobs`, read stage results from `results`, know boards from `registry`."""
+        self._client = client
+        self._js = client.jetstream()
+        self._jobs = jobs
+        self._results = results
+        self._registry = registry
+
+    async def create(self, job: JobRecord) -> JobRecord:
+        """Store a new job and hand out its first stage; the record that already has its id wins.
+
+        Returns:
+            The stored record.
+        """
+        first = machine.begin(job, time.time())
+        try:
+            revision = await self._jobs.put(job.id, encode_record(first.job), revision=0)
+        except ConflictError:
+            entry = await self._jobs.get(job.id)
+            if entry is None:
+                raise
+            known = decode_record(entry.value)
+            if known.request_id == job.request_id and known.spec == job.spec:
+                await self._perform(known, machine.repair(known))  # the first call may have died in between
+            return known
+        await self._perform(first.job, first.actions)
+        await self._tell(first.job, revision)
+        return first.job
+
+    async def read(self, job_id: str) -> JobRecord | None:
+        """Return a job's record."""
+        entry = await self._jobs.get(job_id)
+        return decode_record(entry.value) if entry else None
+
+    async def apply(self, job_id: str, event: Event) -> JobRecord | None:
+        """Apply an event to a job and do what follows; None when there is no such job."""
+        for _ in range(_RACES):
+            entry = await self._jobs.get(job_id)
+            if entry is None:
+                return None
+            job = decode_record(entry.value)
+            step = machine.step(job, event, time.time())
+            revision = entry.revision
+            if step.job is not job:
+                try:
+                    revision = await self._jobs.put(job_id, encode_record(step.job), revision=revision)
+                except ConflictError:
+                    continue
+            await self._perform(step.job, step.actions)
+            if step.job is not job or isinstance(event, Outcome):
+                await self._tell(step.job, revision, event)
+            if step.job.state.ended and not job.state.ended:
+                _log.info("job_ended", job=job_id, state=step.job.state.value)
+            return step.job
+        raise ConflictError(f"The record of job {job_id} changes all the time.", metadata={"job": job_id})
+
+    async def on_outcome(self, message: Msg) -> None:
+        """Handle a worker's report."""
+        try:
+            report = queue_pb2.StageOutcome.FromString(message.data)
+        except DecodeError:
+            _log.exception("outcome_unreadable", subject=message.subject)
+            await acknowledge(message)
+            return
+        with structlog.contextvars.bound_contextvars(job=report.job_id, stage=report.stage, variant=report.variant):
+            event = read_outcome(report)
+            try:
+                await self.apply(report.job_id, event)
+            except BoardliftError as error:
+                if error.retryable:
+                    raise
+                _log.warning("job_broken", reason=error.reason, error=error.message)
+                await self.apply(report.job_id, Broken(_describe(error)))
+        await acknowledge(message)
+
+    async def on_timer(self, message: Msg) -> None:
+        """Handle a timer: the message names the job."""
+        await self.apply(message.data.decode(), Tick())
+        await acknowledge(message)
+
+    async def _perform(self, job: JobRecord, actions: tuple[Action, ...]) -> None:
+        for action in actions:
+            if isinstance(action, Publish):
+                await self._publish(job, action)
+            elif isinstance(action, StopRunning):
+                stage, _, variant = action.key.partition("/")
+                stop = queue_pb2.StopStage(job_id=job.id, stage=stage, variant=variant, attempt=action.attempt)
+                await publish_stop(self._client, stop)
+            elif isinstance(action, PurgeTasks):
+                await purge_tasks(self._js, job.id)
+            elif isinstance(action, Withdraw):
+                await purge_tasks(self._js, job.id, prefix=f"task.board.{action.place}")
+            elif isinstance(action, Arm):
+                await publish_timer(self._js, job.id, action.name, action.delay_s)
+
+    async def _publish(self, job: JobRecord, action: Publish) -> None:
+        stage = next(item for item in job.stages if item.key == action.key)
+        spec: job_pb2.JobSpec = await self._results.spec(job)
+        place = ""
+        if stage.stage == "board":
+            place = await self._place(job, stage, spec)
+            if not place:
+                return
+        loaded = {name: await self._results.result(source) for name, source in needed_results(job, stage).items()}
+        task = build_task(job, stage, spec, loaded)
+        await publish_task(self._js, task, place=place, delay_s=action.delay_s)
+
+    async def _place(self, job: JobRecord, stage: Stage, spec: job_pb2.JobSpec) -> str:
+        if stage.place:
+            return stage.place
+        boards = await self._registry.views() if spec.board.labels and not spec.board.id else []
+        place = choose_place(spec.board, spec.target, boards)
+        if not place:
+            text = "no board in rotation has the labels asked for; waiting for one"
+            line = toolchain_pb2.LogLine(text=text, source="boardlift")
+            event = job_pb2.WatchJobResponse(stage=stage.stage, variant=stage.variant, log=line)
+            event.event_time.GetCurrentTime()
+            await publish_stage_event(self._client, event, job.id)
+            await publish_timer(self._js, job.id, "place", _WAIT_FOR_BOARD_S)
+            return ""
+        if place.startswith("id."):
+            placed = await self.apply(job.id, Placed(stage.stage, stage.variant, stage.attempt, place))
+            now = placed.find(stage.stage, stage.variant) if placed else None
+            if now is None or now.state is not StageState.RUNNING or now.attempt != stage.attempt:
+                return ""
+            return now.place
+        return place
+
+    async def _tell(self, job: JobRecord, revision: int, event: Any = None) -> None:
+        message = job_pb2.WatchJobResponse(job=await self._results.view(job))
+        if isinstance(event, Outcome):
+            message.stage, message.variant = event.stage, event.variant
+        message.event_time.GetCurrentTime()
+        await publish_job_event(self._js, message, job.id, revision)
+
+
+def _describe(error: BoardliftError) -> Failure:
+    fallback = "" if not isinstance(error, InternalError) else "Report this with the orchestrator's log."
+    return Failure(error.reason, error.message, remedy=error.remedy or fallback)

@@ -1,0 +1,169 @@
+"""Judge one gate for one variant. Pure, and fail-closed.
+
+A figure that is missing, not finite or not of the needed kind never passes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from boardlift.v1 import job_pb2, toolchain_pb2
+
+from boardlift_orchestrator.facts import VariantFacts, find_figure, make_figure, single_thread_latency
+
+PASS: Final = job_pb2.Verdict.OUTCOME_PASS
+FAIL: Final = job_pb2.Verdict.OUTCOME_FAIL
+UNDECIDED: Final = job_pb2.Verdict.OUTCOME_UNDECIDED
+MEASURED: Final = toolchain_pb2.FIGURE_KIND_MEASURED
+SIMULATED: Final = toolchain_pb2.FIGURE_KIND_SIMULATED
+BOARD_TOLERANCE: Final = 1e-4
+"""Largest difference between board and quantised model that counts as equal: rounding of the last dequantisation."""
+Gate = job_pb2.Gate
+GateResult = job_pb2.GateResult
+
+
+def default_gates(facts: VariantFacts) -> list[Gate]:
+    """Return the gates that hold for every variant unless the job sets its own on the same metric."""
+    gates = [Gate(metric="no_silent_fallback"), Gate(metric="bit_exact")]
+    if not facts.board_skipped:
+        gates.append(Gate(metric="board_matches_simulation"))
+    return gates
+
+
+def judge_gate(gate: Gate, facts: VariantFacts) -> list[GateResult]:
+    """Judge a gate; it gives one result per output and comparison it is about, and at least one."""
+    return _JUDGES[gate.metric](gate, facts)
+
+
+def worst_outcome(outcomes: list[job_pb2.Verdict.Outcome]) -> job_pb2.Verdict.Outcome:
+    """Return fail if any failed, else undecided if any is undecided or there is none, else pass."""
+    if FAIL in outcomes:
+        return FAIL
+    return UNDECIDED if UNDECIDED in outcomes or not outcomes else PASS
+
+
+def _accuracy(gate: Gate, facts: VariantFacts) -> list[GateResult]:
+    """Quantised model against float on held-out samples, and the board against float where it ran."""
+    if facts.simulated is None:
+        return [_undecided(gate, "there is no simulation to judge by")]
+    compared = [("quantised model against float", item) for item in facts.simulated.outputs]
+    if facts.board is not None:
+        compared += [("board against float", item) for item in facts.board.board_vs_float]
+    chosen = [(what, item) for what, item in compared if gate.output in ("", item.output)]
+    if not chosen:
+        return [_undecided(gate, f"there is no output {gate.output}" if gate.output else "no output was compared")]
+    return [
+        _limit(gate, find_figure(item.figures, gate.metric), f"{item.output}: {what}, {item.samples} samples")
+        for what, item in chosen
+    ]
+
+
+def _estimated_latency(gate: Gate, facts: VariantFacts) -> list[GateResult]:
+    figure = find_figure(facts.compiled.figures, "latency_us") if facts.compiled is not None else None
+    return [_limit(gate, figure, "compiler's static estimate")]
+
+
+def _board_p99(gate: Gate, facts: VariantFacts) -> list[GateResult]:
+    latency = single_thread_latency(facts.board)
+    figure = find_figure(latency.figures, "p99_ms") if latency is not None else None
+    if figure is None:
+        why = "the board stage was left out" if facts.board_skipped else "the board gave no p99"
+        return [_undecided(gate, why)]
+    subject = f"board {facts.board.board.id}, {latency.threads} thread(s)"
+    if figure.kind != MEASURED or facts.board.board.simulated:
+        return [_undecided(gate, "only a real board can decide this; the figure was not measured", figure, subject)]
+    if not latency.stable:
+        return [_undecided(gate, "the measurement did not settle", figure, subject)]
+    return [_limit(gate, figure, subject)]
+
+
+def _cpu_nodes(gate: Gate, facts: VariantFacts) -> list[GateResult]:
+    if facts.compiled is None:
+        return [_undecided(gate, "nothing was compiled")]
+    figure = make_figure("cpu_nodes", facts.compiled.cpu_nodes, "1", MEASURED, "compiler's node table")
+    return [_limit(gate, figure, "nodes on the CPU")]
+
+
+def _bit_exact(gate: Gate, facts: VariantFacts) -> list[GateResult]:
+    subject = "compiled code against quantised model"
+    if facts.simulated is None or not facts.simulated.bit_checks:
+        return [_undecided(gate, "no BPU subgraph was compared bit by bit", subject=subject)]
+    bad = [check for check in facts.simulated.bit_checks if not check.equal]
+    figure = make_figure("bit_exact", 0.0 if bad else 1.0, "1", SIMULATED, "vendor's simulator")
+    if not bad and facts.simulated.bit_exact:
+        return [_result(gate, PASS, "every integer is equal", figure, subject)]
+    if not bad:
+        return [_undecided(gate, "the simulation says neither yes nor no", figure, subject)]
+    first = bad[0]
+    reason = f"{first.tensor} of {first.subgraph} differs in {first.different_elements} elements"
+    return [_result(gate, FAIL, f"{reason}, first {first.first_difference or 'not named'}", figure, subject)]
+
+
+def _no_silent_fallback(gate: Gate, facts: VariantFacts) -> list[GateResult]:
+    if facts.compiled is None:
+        return [_undecided(gate, "nothing was compiled")]
+    errors = facts.errors()
+    figure = make_figure("error_findings", float(len(errors)), "1", MEASURED, "boardlift")
+    if not errors:
+        return [_result(gate, PASS, "no finding of severity error", figure)]
+    return [
+        _result(gate, FAIL, f"{finding.code}: {finding.message}", figure, f"{stage}: {finding.subject}")
+        for stage, finding in errors
+    ]
+
+
+def _board_matches(gate: Gate, facts: VariantFacts) -> list[GateResult]:
+    if facts.board is None or not facts.board.board_vs_quantized:
+        why = "the board stage was left out" if facts.board_skipped else "the board's outputs were not compared"
+        return [_undecided(gate, why)]
+    limited = Gate(metric=gate.metric, output=gate.output)
+    limited.maximum = gate.maximum if gate.HasField("maximum") else BOARD_TOLERANCE
+    results = []
+    for item in facts.board.board_vs_quantized:
+        if gate.output in ("", item.output):
+            subject = f"{item.output}: board against quantised model, {item.samples} samples"
+            results.append(_limit(limited, find_figure(item.figures, "max_abs"), subject))
+    return results or [_undecided(gate, f"there is no output {gate.output}")]
+
+
+_JUDGES: Final[Mapping[str, Callable[[Gate, VariantFacts], list[GateResult]]]] = {
+    "cosine": _accuracy,
+    "max_abs": _accuracy,
+    "mean_abs": _accuracy,
+    "estimated_latency_us": _estimated_latency,
+    "board_p99_ms": _board_p99,
+    "cpu_nodes": _cpu_nodes,
+    "bit_exact": _bit_exact,
+    "no_silent_fallback": _no_silent_fallback,
+    "board_matches_simulation": _board_matches,
+}
+
+
+def _limit(gate: Gate, figure: toolchain_pb2.Figure | None, subject: str) -> GateResult:
+    if figure is None:
+        return _undecided(gate, "the figure is missing", subject=subject)
+    value = figure.value
+    if not math.isfinite(value):
+        return _result(gate, FAIL, f"{figure.name} is {value}", figure, subject)
+    shown = f"{figure.name} {value:.6g}{'' if figure.unit in ('', '1') else ' ' + figure.unit}"
+    if gate.HasField("minimum") and value < gate.minimum:
+        return _result(gate, FAIL, f"{shown} is below {gate.minimum:.6g}", figure, subject)
+    if gate.HasField("maximum") and value > gate.maximum:
+        return _result(gate, FAIL, f"{shown} is above {gate.maximum:.6g}", figure, subject)
+    return _result(gate, PASS, f"{shown} holds", figure, subject)
+
+
+def _undecided(gate: Gate, reason: str, figure: toolchain_pb2.Figure | None = None, subject: str = "") -> GateResult:
+    return _result(gate, UNDECIDED, reason, figure, subject)
+
+
+def _result(
+    gate: Gate,
+    outcome: job_pb2.Verdict.Outcome,
+    reason: str,
+    figure: toolchain_pb2.Figure | None = None,
+    subject: str = "",
+) -> GateResult:
+    return GateResult(gate=gate, outcome=outcome, reason=reason, figure=figure, subject=subject)

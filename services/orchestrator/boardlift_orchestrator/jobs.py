@@ -1,0 +1,164 @@
+"""`JobService`: create, look at, list, cancel and follow jobs."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+from boardlift.errors import AlreadyExistsError, InvalidInputError, PermissionDeniedError, PreconditionError
+from boardlift.v1 import job_pb2, job_pb2_grpc
+from boardlift_servicekit.artifacts import missing_error
+from boardlift_servicekit.dispatcher import RESULT_MEDIA_TYPE
+from boardlift_servicekit.interceptors import current_principal
+from boardlift_servicekit.names import check_token
+
+from boardlift_orchestrator.convert import job_state, read_ref
+from boardlift_orchestrator.engine import Engine
+from boardlift_orchestrator.events import Cancel
+from boardlift_orchestrator.paging import cut_page, newest_first
+from boardlift_orchestrator.plan_stages import plan_classes, plan_stages
+from boardlift_orchestrator.record import JobRecord, decode_record
+from boardlift_orchestrator.registry import Buckets, Registry
+from boardlift_orchestrator.results import Results
+from boardlift_orchestrator.validate import check_spec, limit_s
+from boardlift_orchestrator.watch import JobFollower, job_not_found
+
+MODEL_MEDIA_TYPE = "application/onnx"
+
+
+class JobServicer(job_pb2_grpc.JobServiceServicer):
+    """Serves jobs."""
+
+    def __init__(
+        self, engine: Engine, results: Results, buckets: Buckets, registry: Registry, follower: JobFollower
+    ) -> None:
+        """Drive jobs by `engine`; lists come straight from the bucket."""
+        self._engine = engine
+        self._results = results
+        self._buckets = buckets
+        self._registry = registry
+        self._follower = follower
+
+    async def CreateJob(self, request: job_pb2.CreateJobRequest, context: Any) -> Any:
+        """Create a job; the same request id returns the same job."""
+        owner = current_principal()
+        job_id = _choose_id(request, owner)
+        spec = job_pb2.JobSpec()
+        spec.CopyFrom(request.spec)
+        await self._store_inline_model(spec)
+        check_spec(spec)
+        await self._check_world(spec)
+        record = await self._record(job_id, spec, owner, request)
+        if request.validate_only:
+            return job_pb2.CreateJobResponse(job=await self._results.view(record, with_spec=True))
+        stored = await self._engine.create(record)
+        if stored.request_id != record.request_id or stored.spec != record.spec or stored.owner != owner:
+            raise AlreadyExistsError(
+                f"The job {job_id} exists already and is another one.",
+                reason="JOB_EXISTS",
+                remedy="Leave the job id empty, or choose another one and a new request id.",
+                metadata={"job_id": job_id},
+            )
+        return job_pb2.CreateJobResponse(job=await self._results.view(stored, with_spec=True))
+
+    async def GetJob(self, request: job_pb2.GetJobRequest, context: Any) -> Any:
+        """Return one job."""
+        record = await self._find(request.job_id)
+        return job_pb2.GetJobResponse(job=await self._results.view(record, with_spec=True))
+
+    async def ListJobs(self, request: job_pb2.ListJobsRequest, context: Any) -> Any:
+        """List jobs, newest first."""
+        wanted = job_state(request.state)
+        records = [decode_record(entry.value) for entry in await self._buckets.jobs.entries()]
+        records = [item for item in records if wanted is None or item.state is wanted]
+        records.sort(key=_order)
+        page, token = cut_page(records, _order, request.page_size, request.page_token)
+        return job_pb2.ListJobsResponse(jobs=[await self._results.view(item) for item in page], next_page_token=token)
+
+    async def CancelJob(self, request: job_pb2.CancelJobRequest, context: Any) -> Any:
+        """Ask a job to stop; one that has ended stays as it is."""
+        record = await self._find(request.job_id)
+        caller = current_principal()
+        if record.owner not in ("", "anonymous", caller):
+            raise PermissionDeniedError(
+                f"The job {record.id} belongs to {record.owner}.", reason="NOT_OWNER", metadata={"job_id": record.id}
+            )
+        record = await self._engine.apply(record.id, Cancel()) or record
+        return job_pb2.CancelJobResponse(job=await self._results.view(record, with_spec=True))
+
+    async def WatchJob(self, request: job_pb2.WatchJobRequest, context: Any) -> AsyncIterator[job_pb2.WatchJobResponse]:
+        """Follow a job until it ends."""
+        check_token("job id", request.job_id)
+        if request.after_sequence < 0:
+            raise InvalidInputError(
+                "The sequence can't be negative.", reason="SEQUENCE_INVALID", metadata={"field": "after_sequence"}
+            )
+        async for event in self._follower.follow(request.job_id, request.after_sequence):
+            yield event
+
+    async def _find(self, job_id: str) -> JobRecord:
+        record = await self._engine.read(check_token("job id", job_id))
+        if record is None:
+            raise job_not_found(job_id)
+        return record
+
+    async def _store_inline_model(self, spec: job_pb2.JobSpec) -> None:
+        if spec.model.WhichOneof("source") == "inline_model":
+            stored = await self._results.store.put_bytes(spec.model.inline_model, MODEL_MEDIA_TYPE)
+            spec.model.artifact.CopyFrom(stored)
+
+    async def _check_world(self, spec: job_pb2.JobSpec) -> None:
+        """Check what the specification names: artifacts and boards."""
+        digests = [spec.model.artifact.sha256, spec.dataset.sha256]
+        digests += [item.artifact.sha256 for item in spec.model.external_data]
+        missing = await self._results.store.missing(digests)
+        if missing:
+            raise missing_error(missing[0])
+        if spec.board.id and not spec.skip_board:
+            check_token("board id", spec.board.id)
+            if not await self._registry.knows(spec.board.id):
+                raise PreconditionError(
+                    f"No board {spec.board.id} has registered.",
+                    reason="BOARD_UNKNOWN",
+                    remedy="List the boards with `boardlift boards`.",
+                    metadata={"board_id": spec.board.id},
+                )
+
+    async def _record(
+        self, job_id: str, spec: job_pb2.JobSpec, owner: str, request: job_pb2.CreateJobRequest
+    ) -> JobRecord:
+        stored = await self._results.store.put_bytes(spec.SerializeToString(deterministic=True), RESULT_MEDIA_TYPE)
+        now = time.time()
+        return JobRecord(
+            id=job_id,
+            spec=read_ref(stored),
+            created=now,
+            deadline=now + limit_s(spec),
+            stages=plan_stages(spec),
+            owner=owner,
+            request_id=request.request_id,
+            name=spec.display_name,
+            classes=plan_classes(spec),
+        )
+
+
+def _choose_id(request: job_pb2.CreateJobRequest, owner: str) -> str:
+    if request.request_id:
+        try:
+            uuid.UUID(request.request_id)
+        except ValueError as error:
+            raise InvalidInputError(
+                "The request id must be a UUID.", reason="REQUEST_ID_INVALID", metadata={"field": "request_id"}
+            ) from error
+    if request.job_id:
+        return check_token("job id", request.job_id)
+    if request.request_id:
+        return "j-" + hashlib.sha256(f"{owner}/{request.request_id}".encode()).hexdigest()[:16]
+    return f"j-{uuid.uuid4().hex[:16]}"
+
+
+def _order(record: JobRecord) -> str:
+    return newest_first(record.created, record.id)

@@ -1,0 +1,110 @@
+"""The boards that have registered themselves: records in BOARD, presence in PRESENCE, leases of people in LEASE."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from boardlift.v1 import job_pb2, queue_pb2
+from boardlift_servicekit.buckets import Bucket
+from boardlift_servicekit.messaging import QueueLimits, ensure_board_consumers
+from nats.aio.client import Client
+
+from boardlift_orchestrator.schedule import BoardView
+
+LEASE_PREFIX = "board."
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """The buckets of the orchestrator."""
+
+    jobs: Bucket
+    """Job records by id."""
+    boards: Bucket
+    """`BoardRecord` by board id."""
+    presence: Bucket
+    """`BoardPresence` by board id, with a life time."""
+    leases: Bucket
+    """`BoardLease` by `board.<id>`, with a life time; other keys are leases of the machinery."""
+
+    @classmethod
+    def open(cls, client: Client) -> Buckets:
+        """Use the buckets that `messaging.ensure_streams` has made."""
+        js = client.jetstream()
+        return cls(*(Bucket(client, js, name) for name in ("JOB", "BOARD", "PRESENCE", "LEASE")))
+
+
+class Registry:
+    """Reads and writes boards."""
+
+    def __init__(self, client: Client, buckets: Buckets, limits: QueueLimits) -> None:
+        """Keep boards in `buckets`; make their consumers by `limits`."""
+        self._js = client.jetstream()
+        self._buckets = buckets
+        self._limits = limits
+        self._ensured: set[tuple[str, str]] = set()
+
+    async def register(self, record: queue_pb2.BoardRecord) -> None:
+        """Store a board and make sure that it can pull its tasks."""
+        name = (record.info.id, record.info.target)
+        if name not in self._ensured:
+            await ensure_board_consumers(self._js, *name, self._limits)
+            self._ensured.add(name)
+        await self._buckets.boards.put(record.info.id, record.SerializeToString())
+
+    async def presence(self, board: str) -> queue_pb2.BoardPresence | None:
+        """Return a board's sign of life."""
+        entry = await self._buckets.presence.get(board)
+        return queue_pb2.BoardPresence.FromString(entry.value) if entry else None
+
+    async def knows(self, board: str) -> bool:
+        """Tell whether a board has ever registered."""
+        return await self._buckets.boards.get(board) is not None
+
+    async def lease(self, board: str) -> tuple[queue_pb2.BoardLease | None, int]:
+        """Return the lease that somebody holds on a board, and the key's revision (0: none)."""
+        entry = await self._buckets.leases.get(LEASE_PREFIX + board)
+        if entry is None:
+            return None, 0
+        lease = queue_pb2.BoardLease.FromString(entry.value)
+        return (lease if lease.end_time.ToNanoseconds() / 1e9 > time.time() else None), entry.revision
+
+    async def boards(self) -> list[job_pb2.Board]:
+        """Return all boards by id."""
+        present = {
+            entry.key: queue_pb2.BoardPresence.FromString(entry.value)
+            for entry in await self._buckets.presence.entries()
+        }
+        leases = {
+            entry.key[len(LEASE_PREFIX) :]: queue_pb2.BoardLease.FromString(entry.value)
+            for entry in await self._buckets.leases.entries()
+            if entry.key.startswith(LEASE_PREFIX)
+        }
+        boards = []
+        for entry in await self._buckets.boards.entries():
+            record = queue_pb2.BoardRecord.FromString(entry.value)
+            sign = present.get(entry.key)
+            board = job_pb2.Board(info=record.info, state=sign.state if sign else record.state, online=sign is not None)
+            board.last_seen_time.CopyFrom(board.state.observe_time if sign else record.register_time)
+            lease = leases.get(entry.key)
+            if lease is not None:
+                board.state.lease_holder = lease.holder
+                board.state.lease_end_time.CopyFrom(lease.end_time)
+            boards.append(board)
+        return boards
+
+    async def views(self) -> list[BoardView]:
+        """Return all boards as the scheduler sees them."""
+        return [
+            BoardView(
+                id=board.info.id,
+                target=board.info.target,
+                labels=dict(board.info.labels),
+                online=board.online,
+                in_rotation=board.state.in_rotation,
+                leased=bool(board.state.lease_holder),
+                busy_job=board.state.busy_job,
+            )
+            for board in await self.boards()
+        ]

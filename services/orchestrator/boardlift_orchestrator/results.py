@@ -1,0 +1,68 @@
+"""Read what stages left in the artifact store: specifications, whole results, and the complete view of a job."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from boardlift.errors import DataLossError
+from boardlift.v1 import artifact_pb2, job_pb2
+from boardlift_servicekit.artifacts import ArtifactStore
+from google.protobuf.message import DecodeError
+
+from boardlift_orchestrator.convert import job_message, ref_message
+from boardlift_orchestrator.record import JobRecord, JobState, Ref, Stage
+from boardlift_orchestrator.requests import RESULT_TYPES
+
+_CACHED = 256
+
+
+class Results:
+    """Typed access to stored results."""
+
+    def __init__(self, store: ArtifactStore) -> None:
+        """Read from `store`."""
+        self.store = store
+        self._specs: dict[str, job_pb2.JobSpec] = {}
+
+    async def spec(self, job: JobRecord) -> Any:
+        """Return a job's specification; callers must not change it."""
+        known = self._specs.get(job.spec.sha256)
+        if known is None:
+            known = await self._parse(job.spec, job_pb2.JobSpec)
+            if len(self._specs) >= _CACHED:
+                self._specs.pop(next(iter(self._specs)))
+            self._specs[job.spec.sha256] = known
+        return known
+
+    async def result(self, stage: Stage) -> Any:
+        """Return a stage's whole result as its message."""
+        if stage.result is None:
+            raise DataLossError(f"The stage {stage.key} has no result.", reason="RESULT_MISSING")
+        return await self._parse(stage.result, RESULT_TYPES[stage.stage])
+
+    async def all(self, job: JobRecord) -> dict[str, Any]:
+        """Return all results of a job by stage key."""
+        return {stage.key: await self.result(stage) for stage in job.stages if stage.result is not None}
+
+    async def view(self, job: JobRecord, *, with_spec: bool = False) -> Any:
+        """Return a job as clients see it, with verdict and artifacts once it has succeeded."""
+        message = job_message(job)
+        if with_spec:
+            message.spec.CopyFrom(await self.spec(job))
+        if job.state is JobState.SUCCEEDED:
+            made = await self.result(job.stages[-1])
+            message.verdict.CopyFrom(made.verdict)
+            message.artifacts.extend(made.artifacts)
+        return message
+
+    async def read(self, artifact: artifact_pb2.ArtifactRef) -> bytes:
+        """Return an artifact's bytes; for small ones."""
+        path = await self.store.fetch(artifact)
+        return await asyncio.to_thread(path.read_bytes)
+
+    async def _parse(self, ref: Ref, kind: Any) -> Any:
+        try:
+            return kind.FromString(await self.read(ref_message(ref)))
+        except DecodeError as error:
+            raise DataLossError(f"A stored {kind.__name__} can't be read.", reason="RESULT_UNREADABLE") from error

@@ -1,0 +1,194 @@
+"""Wire the orchestrator together: queue, engine, dispatchers, services."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import uuid
+from typing import Any
+
+import structlog
+from boardlift.errors import BoardliftError
+from boardlift.v1 import artifact_pb2_grpc, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
+from boardlift_servicekit import channels
+from boardlift_servicekit.artifact_service import SERVICE as ARTIFACT_SERVICE
+from boardlift_servicekit.artifact_service import ArtifactServicer
+from boardlift_servicekit.artifacts import LocalStore
+from boardlift_servicekit.consume import Consume, Pace, Slots
+from boardlift_servicekit.dispatcher import Dispatcher
+from boardlift_servicekit.lease import Lease
+from boardlift_servicekit.messaging import (
+    OUTCOME_CONSUMER,
+    RESULT_STREAM,
+    TASK_STREAM,
+    TIMER_CONSUMER,
+    QueueLimits,
+    connect,
+    ensure_streams,
+)
+from boardlift_servicekit.server import Host
+from boardlift_servicekit.stage_calls import GrpcRunner
+from nats.aio.client import Client
+
+from boardlift_orchestrator.boards import BoardServicer
+from boardlift_orchestrator.engine import Engine
+from boardlift_orchestrator.jobs import JobServicer
+from boardlift_orchestrator.make_report import ReportRunner
+from boardlift_orchestrator.registry import Buckets, Registry
+from boardlift_orchestrator.results import Results
+from boardlift_orchestrator.settings import AllSettings
+from boardlift_orchestrator.sweep import Sweeper
+from boardlift_orchestrator.watch import EventHub, JobFollower
+
+VERSION = "0.1.0"
+_OUTCOMES_AT_ONCE = 16
+_REPORTS_AT_ONCE = 2
+_log = structlog.get_logger(__name__)
+
+
+class Orchestrator:
+    """One replica."""
+
+    def __init__(self, settings: AllSettings, client: Client, host: Host) -> None:
+        """Put the parts together; nothing runs yet."""
+        own = settings.own
+        self._settings = settings
+        self._client = client
+        self._worker = f"orch-{_host_token()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
+        self._pace = Pace(heartbeat_s=own.heartbeat.total_seconds(), beat_s=max(0.2, own.ack_wait.total_seconds() / 4))
+        limits = QueueLimits(replicas=own.nats_replicas, ack_wait_s=own.ack_wait.total_seconds())
+        store = LocalStore(own.data_dir / "artifacts", own.max_artifact_bytes)
+        buckets = Buckets.open(client)
+        self._store = store
+        self._results = Results(store)
+        registry = Registry(client, buckets, limits)
+        self._engine = Engine(client, buckets.jobs, self._results, registry)
+        self._hub = EventHub(client)
+        lease = Lease(client.jetstream(), "sweeper", self._worker)
+        self._sweeper = Sweeper(self._engine, buckets, registry, self._results, lease, own.sweep_every.total_seconds())
+        self._running: list[Any] = []
+        self._dialling: list[asyncio.Task[None]] = []
+        self._dispatchers: list[Dispatcher] = []
+        self._channels: list[Any] = []
+        follower = JobFollower(client, self._engine, self._results, self._hub)
+        jobs = JobServicer(self._engine, self._results, buckets, registry, follower)
+        boards = BoardServicer(client, registry, buckets)
+        host.add(job_pb2_grpc.add_JobServiceServicer_to_server, jobs, "boardlift.v1.JobService")
+        host.add(job_pb2_grpc.add_BoardServiceServicer_to_server, boards, "boardlift.v1.BoardService")
+        host.add(artifact_pb2_grpc.add_ArtifactServiceServicer_to_server, ArtifactServicer(store), ARTIFACT_SERVICE)
+        host.add(toolchain_pb2_grpc.add_ServerServiceServicer_to_server, _Info(self), "boardlift.v1.ServerService")
+        host.on_stop(self.stop)
+
+    async def start(self) -> None:
+        """Take outcomes, timers and tasks."""
+        await self._hub.start()
+        slots = Slots(_OUTCOMES_AT_ONCE)
+        for stream, name, handler in (
+            (RESULT_STREAM, OUTCOME_CONSUMER, self._engine.on_outcome),
+            (TASK_STREAM, TIMER_CONSUMER, self._engine.on_timer),
+        ):
+            consume = Consume(self._client, stream, name, handler, slots=slots, pace=self._pace)
+            self._running.append(await consume.start())
+        reports = ReportRunner(self._engine, self._results)
+        await self._dispatch(reports, "orchestrator", _REPORTS_AT_ONCE)
+        own = self._settings.own
+        for name, address in (("transform", own.transform_address), ("compiler", own.compiler_address)):
+            if address:
+                self._dialling.append(asyncio.create_task(self._dial(name, address)))
+        await self._sweeper.start()
+
+    async def stop(self) -> None:
+        """Give everything back to the queue and leave."""
+        for task in self._dialling:
+            task.cancel()
+        await asyncio.gather(*self._dialling, return_exceptions=True)
+        await self._sweeper.stop()
+        await asyncio.gather(*(item.stop() for item in (*self._dispatchers, *self._running)))
+        await self._hub.stop()
+        for channel in self._channels:
+            await channel.close()
+        await self._client.close()
+
+    @property
+    def busy(self) -> tuple[int, int]:
+        """Stages dispatched from here now, and NATS' connection state (1: connected)."""
+        return sum(item.busy_slots for item in self._dispatchers), int(self._client.is_connected)
+
+    async def _dial(self, name: str, address: str) -> None:
+        """Serve a stage service's queue as soon as the service answers, with the slots it reports."""
+        channel = channels.connect(address, self._settings.channel)
+        self._channels.append(channel)
+        patience_s = self._settings.own.service_patience.total_seconds()
+        runner = GrpcRunner(channel, patience_s=patience_s)
+        told = False
+        while True:
+            try:
+                slots = await runner.slots()
+                break
+            except BoardliftError as error:
+                if not told:
+                    _log.warning("service_not_reachable_yet", server=name, address=address, error=error.message)
+                told = True
+                await asyncio.sleep(0.5)
+        _log.info("service_reached", server=name, address=address, slots=slots)
+        await self._dispatch(runner, name, slots)
+
+    async def _dispatch(self, runner: Any, consumer: str, slots: int) -> None:
+        dispatcher = Dispatcher(
+            self._client,
+            self._store,
+            runner,
+            worker=self._worker,
+            consumers=(consumer,),
+            slots=slots,
+            pace=self._pace,
+        )
+        self._dispatchers.append(await dispatcher.start())
+
+
+class _Info(toolchain_pb2_grpc.ServerServiceServicer):
+    """Says what this server is."""
+
+    def __init__(self, orchestrator: Orchestrator) -> None:
+        """Describe `orchestrator`."""
+        self._orchestrator = orchestrator
+
+    async def GetServerInfo(self, request: toolchain_pb2.GetServerInfoRequest, context: Any) -> Any:
+        """Describe the server."""
+        busy, connected = self._orchestrator.busy
+        findings = []
+        if not connected:
+            findings.append(
+                toolchain_pb2.Finding(
+                    code="NATS_UNAVAILABLE",
+                    severity=toolchain_pb2.Finding.SEVERITY_ERROR,
+                    message="The NATS server can't be reached; jobs wait.",
+                    remedy="Start nats-server.",
+                )
+            )
+        return toolchain_pb2.GetServerInfoResponse(
+            name="orchestrator", version=VERSION, busy_slots=busy, findings=findings
+        )
+
+    async def CancelExecution(self, request: toolchain_pb2.CancelExecutionRequest, context: Any) -> Any:
+        """Stop nothing: jobs are cancelled by `CancelJob`."""
+        return toolchain_pb2.CancelExecutionResponse(stopped=False)
+
+
+async def serve(settings: AllSettings) -> None:
+    """Run one replica until it is told to stop."""
+    own = settings.own
+    options: dict[str, Any] = {"user_credentials": str(own.nats_credentials)} if own.nats_credentials else {}
+    client = await connect(list(own.nats_url), "boardlift-orchestrator", **options)
+    limits = QueueLimits(replicas=own.nats_replicas, ack_wait_s=own.ack_wait.total_seconds())
+    await ensure_streams(client.jetstream(), limits)
+    host = Host("orchestrator", settings.server)
+    orchestrator = Orchestrator(settings, client, host)
+    await orchestrator.start()
+    await host.run()
+
+
+def _host_token() -> str:
+    name = "".join(c if c.isalnum() else "-" for c in socket.gethostname().lower())
+    return name.strip("-")[:12] or "host"

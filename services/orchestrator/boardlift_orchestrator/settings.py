@@ -1,0 +1,52 @@
+"""Settings of the orchestrator, read once from `BOARDLIFT_*` variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.server import ServerSettings
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the orchestrator runs; the server's and the channels' own settings come beside it."""
+
+    data_dir: Path = Path(".boardlift/orchestrator")
+    """Folder for artifacts; shared by all replicas."""
+    nats_url: tuple[str, ...] = ("nats://127.0.0.1:4222",)
+    """NATS servers, comma separated."""
+    nats_credentials: Path | None = None
+    """Credentials file (JWT and seed) for NATS; none connects without."""
+    nats_replicas: int = field(default=1, metadata={"min": 1, "max": 5})
+    """Copies of every stream; 3 on a cluster of three servers."""
+    transform_address: str = "127.0.0.1:50051"
+    """`host:port` of the transform service; empty when its workers pull by themselves."""
+    compiler_address: str = "127.0.0.1:50052"
+    """`host:port` of the compiler service; empty when its workers pull by themselves."""
+    ack_wait: timedelta = timedelta(seconds=15)
+    """Time without a sign of life after which a task goes to another worker."""
+    heartbeat: timedelta = timedelta(seconds=5)
+    """Time between the queue's signs of life."""
+    sweep_every: timedelta = timedelta(seconds=20)
+    """Time between looks at jobs that nothing happens to."""
+    service_patience: timedelta = timedelta(seconds=60)
+    """Time for which an unreachable service is waited for before an attempt counts as failed."""
+    max_artifact_bytes: int = field(default=4 << 30, metadata={"min": 1 << 20})
+    """Largest artifact."""
+    log_level: str = "INFO"
+    """DEBUG, INFO, WARNING or ERROR."""
+
+
+@dataclass(frozen=True)
+class AllSettings:
+    """Everything that is read from the environment."""
+
+    own: Settings
+    """The orchestrator's own."""
+    server: ServerSettings
+    """How it listens."""
+    channel: ChannelSettings
+    """How it reaches the stage services."""

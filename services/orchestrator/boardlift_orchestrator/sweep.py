@@ -1,0 +1,88 @@
+"""Look after jobs that nothing happens to: one sweeper at a time, under a lease.
+
+Normally it finds nothing. It covers a timer that got lost, a board that died with a task queued for it alone, and
+whatever nobody has thought of: it repeats what the record says, which is harmless.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Final
+
+import structlog
+from boardlift.errors import BoardliftError
+from boardlift_servicekit.lease import Lease
+
+from boardlift_orchestrator.engine import Engine
+from boardlift_orchestrator.events import Lost, Tick
+from boardlift_orchestrator.record import JobRecord, StageState, decode_record
+from boardlift_orchestrator.registry import Buckets, Registry
+from boardlift_orchestrator.results import Results
+from boardlift_orchestrator.schedule import is_lost
+
+_log = structlog.get_logger(__name__)
+_STEP_S: Final = 2.0
+
+
+class Sweeper:
+    """Runs in every orchestrator; works in the one that holds the lease."""
+
+    def __init__(
+        self, engine: Engine, buckets: Buckets, registry: Registry, results: Results, lease: Lease, every_s: float
+    ) -> None:
+        """Sweep every `every_s` seconds while `lease` is held."""
+        self._engine = engine
+        self._buckets = buckets
+        self._registry = registry
+        self._results = results
+        self._lease = lease
+        self._every_s = every_s
+        self._stopping = False
+
+    async def start(self) -> None:
+        """Begin to sweep."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Sweep no more and give up the lease."""
+        self._stopping = True
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        await self._lease.release()
+
+    async def _run(self) -> None:
+        due = time.monotonic() + self._every_s
+        while not self._stopping:
+            await asyncio.sleep(min(_STEP_S, self._every_s))
+            try:
+                if await self._lease.step() and time.monotonic() >= due:
+                    due = time.monotonic() + self._every_s
+                    await self.sweep()
+            except Exception:  # noqa: BLE001
+                _log.exception("sweep_failed")  # the outermost boundary of this task: the next round tries again
+
+    async def sweep(self) -> None:
+        """Look at every job that has not ended."""
+        now = time.time()
+        for entry in await self._buckets.jobs.entries():
+            job = decode_record(entry.value)
+            if job.state.ended:
+                continue
+            try:
+                await self._find_lost(job)
+                if now >= job.deadline or now - job.changed >= self._every_s:
+                    await self._engine.apply(job.id, Tick())
+            except BoardliftError as error:
+                _log.warning("sweep_left_job", job=job.id, reason=error.reason, error=error.message)
+
+    async def _find_lost(self, job: JobRecord) -> None:
+        placed = [stage for stage in job.stages if stage.state is StageState.RUNNING and stage.place.startswith("id.")]
+        if not placed:
+            return
+        spec = await self._results.spec(job)
+        boards = await self._registry.views()
+        for stage in placed:
+            if is_lost(stage.place, spec.board, boards, bool(stage.worker)):
+                _log.warning("board_lost", job=job.id, variant=stage.variant, place=stage.place)
+                await self._engine.apply(job.id, Lost(stage.stage, stage.variant, stage.attempt))
