@@ -20,7 +20,6 @@ import nats.js.errors as jetstream_errors
 import structlog
 from boardlift.errors import InvalidInputError, PreconditionError, UnavailableError
 from boardlift.v1 import job_pb2, queue_pb2
-from google.protobuf.message import Message
 from nats.aio.client import Client
 from nats.js import JetStreamContext, api
 
@@ -96,7 +95,7 @@ async def connect(servers: str | list[str], name: str, *, wait_s: float = 20.0, 
         raise UnavailableError(
             f"no NATS server answers at {', '.join(urls)}",
             reason="NATS_UNAVAILABLE",
-            remedy="Start nats-server, or correct the setting BOARDLIFT_NATS_URL.",
+            remedy="Start nats-server, or correct the setting BOARDLIFT_NATS.",
             metadata={"servers": ",".join(urls)},
         ) from error
 
@@ -246,9 +245,7 @@ async def publish_stop(client: Client, stop: queue_pb2.StopStage) -> None:
 async def purge_tasks(js: JetStreamContext, job: str, prefix: str = "") -> None:
     """Remove a job's queued tasks; with a prefix such as `task.board.id.b1` only those."""
     check_token("job id", job)
-    for subject in (
-        [f"{prefix}.{job}"] if prefix else [f"task.*.{job}", f"task.*.*.{job}", f"task.*.*.*.{job}"]
-    ):
+    for subject in [f"{prefix}.{job}"] if prefix else [f"task.*.{job}", f"task.*.*.{job}", f"task.*.*.*.{job}"]:
         await retry(lambda subject=subject: js.purge_stream(TASK_STREAM, subject=subject))  # type: ignore[misc]
 
 

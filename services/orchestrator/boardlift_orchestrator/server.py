@@ -58,7 +58,7 @@ class Orchestrator:
         self._worker = f"orch-{_host_token()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
         self._pace = Pace(heartbeat_s=own.heartbeat.total_seconds(), beat_s=max(0.2, own.ack_wait.total_seconds() / 4))
         limits = QueueLimits(replicas=own.nats_replicas, ack_wait_s=own.ack_wait.total_seconds())
-        store = LocalStore(own.data_dir / "artifacts", own.max_artifact_bytes)
+        store = LocalStore(own.state_dir / "artifacts", own.max_artifact_bytes)
         buckets = Buckets.open(client)
         self._store = store
         self._results = Results(store)
@@ -93,7 +93,7 @@ class Orchestrator:
         reports = ReportRunner(self._engine, self._results)
         await self._dispatch(reports, "orchestrator", _REPORTS_AT_ONCE)
         own = self._settings.own
-        for name, address in (("transform", own.transform_address), ("compiler", own.compiler_address)):
+        for name, address in (("transform", own.transform), ("compiler", own.compiler)):
             if address:
                 self._dialling.append(asyncio.create_task(self._dial(name, address)))
         await self._sweeper.start()
@@ -180,7 +180,7 @@ async def serve(settings: AllSettings) -> None:
     """Run one replica until it is told to stop."""
     own = settings.own
     options: dict[str, Any] = {"user_credentials": str(own.nats_credentials)} if own.nats_credentials else {}
-    client = await connect(list(own.nats_url), "boardlift-orchestrator", **options)
+    client = await connect(list(own.nats), "boardlift-orchestrator", **options)
     limits = QueueLimits(replicas=own.nats_replicas, ack_wait_s=own.ack_wait.total_seconds())
     await ensure_streams(client.jetstream(), limits)
     host = Host("orchestrator", settings.server)

@@ -14,17 +14,17 @@ from boardlift_servicekit.server import ServerSettings
 class Settings:
     """How the orchestrator runs; the server's and the channels' own settings come beside it."""
 
-    data_dir: Path = Path(".boardlift/orchestrator")
+    state_dir: Path = Path(".boardlift/orchestrator")
     """Folder for artifacts; shared by all replicas."""
-    nats_url: tuple[str, ...] = ("nats://127.0.0.1:4222",)
+    nats: tuple[str, ...] = ("nats://127.0.0.1:7422",)
     """NATS servers, comma separated."""
     nats_credentials: Path | None = None
     """Credentials file (JWT and seed) for NATS; none connects without."""
     nats_replicas: int = field(default=1, metadata={"min": 1, "max": 5})
     """Copies of every stream; 3 on a cluster of three servers."""
-    transform_address: str = "127.0.0.1:50051"
+    transform: str = "127.0.0.1:7401"
     """`host:port` of the transform service; empty when its workers pull by themselves."""
-    compiler_address: str = "127.0.0.1:50052"
+    compiler: str = "127.0.0.1:7402"
     """`host:port` of the compiler service; empty when its workers pull by themselves."""
     ack_wait: timedelta = timedelta(seconds=15)
     """Time without a sign of life after which a task goes to another worker."""
