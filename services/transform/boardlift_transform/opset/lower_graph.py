@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from onnx import FunctionProto, GraphProto, NodeProto
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, helper
 
 from boardlift_transform.opset.cast_around import step_types
 from boardlift_transform.opset.errors import NoForm, Offence
@@ -130,6 +130,7 @@ class Lowering:
         for attribute in node.attribute:
             bodies = [attribute.g] if attribute.HasField("g") else attribute.graphs
             for body in bodies:
+                tell_types(node, body, scope)
                 inner = read_scope(body, level, scope)
                 nodes = self.lower([*body.node], inner, level, depth + 1)
                 fresh = [NodeProto.FromString(n.SerializeToString()) for n in nodes]
@@ -142,6 +143,25 @@ class Lowering:
         name = node.name or next((o for o in node.output if o), node.op_type)
         op = f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
         self.offences.append(Offence(name, op, version, why.reason, why.remedy))
+
+
+def tell_types(node: NodeProto, body: GraphProto, scope: Scope) -> None:
+    """Write element types into body inputs that lack them; bodies that come from functions carry none."""
+    if node.op_type not in ("Loop", "Scan") or all(v.type.WhichOneof("value") for v in body.input):
+        return
+    scanned = next((a.i for a in node.attribute if a.name == "num_scan_inputs"), 0)
+    states = len(body.input) - scanned
+    for i, value in enumerate(body.input):
+        if value.type.WhichOneof("value") or i >= len(node.input):
+            continue
+        found = scope.type_of(node.input[i]) if node.input[i] else None
+        if found is None and node.op_type == "Loop" and i < 2:
+            found = helper.make_tensor_type_proto(TensorProto.INT64 if i == 0 else TensorProto.BOOL, [])
+        if found is None:
+            continue
+        value.type.CopyFrom(found)
+        if found.HasField("tensor_type") and (node.op_type == "Loop" and i >= 2 or i >= states):
+            value.type.tensor_type.ClearField("shape")
 
 
 def read_scope(graph: GraphProto, opset: int, parent: Scope | None = None) -> Scope:

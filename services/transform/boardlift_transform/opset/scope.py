@@ -100,6 +100,9 @@ class Scope:
                 return None
             self.frozen.add(name)
             return numpy_helper.to_array(tensor)
+        shape = self.shape(name)
+        if shape is not None and 0 in shape and None not in shape and self.elem(name) != TensorProto.STRING:
+            return np.zeros([d or 0 for d in shape], helper.tensor_dtype_to_np_dtype(self.elem(name)))
         if name not in self.producers or depth == 0:
             return None
         node, opset = self.producers[name]
@@ -152,6 +155,8 @@ class Scope:
         if schema is None:
             return
         types = {i: t for i in node.input if i and (t := self.type_of(i)) is not None}
+        if any(i and i not in types for i in node.input):
+            return
         data = {}
         for i in node.input:
             value = self._const(i, 4) if i and self._is_small(i) and i in types else None

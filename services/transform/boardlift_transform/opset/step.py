@@ -117,6 +117,13 @@ class Step:
             raise NoForm(f"needs the static shape of {name!r}, which is {known}", "give input_shapes")
         return tuple(d for d in shape if d is not None)
 
+    def static_shape_from(self, name: str, first: int) -> tuple[int, ...]:
+        """Known sizes from axis `first` on; refuses where one is unknown."""
+        shape = self.scope.shape(name)
+        if shape is None or any(d is None for d in shape[first:]):
+            raise NoForm(f"needs the static sizes of {name!r} from axis {first} on", "give input_shapes")
+        return tuple(d for d in shape[first:] if d is not None)
+
     def const(self, name: str) -> Array | None:
         """Constant value of a name, None when it is made at run time."""
         return self.scope.const(name)
@@ -284,7 +291,9 @@ class Step:
         shape = self.shape(data)
         if shape is not None and shape[axis] is not None:
             return self.constant([shape[axis]], np.int64)
-        return self.op("Gather", [self.op("Shape", [data], at=self.target), self.constant([axis % self.rank(data)])])
+        if shape is not None or self.target < 11:
+            axis %= self.rank(data)
+        return self.op("Gather", [self.op("Shape", [data], at=self.target), self.constant([axis])])
 
     def type_name(self, name: str) -> str:
         """Readable element type of a value."""

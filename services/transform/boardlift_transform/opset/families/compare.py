@@ -5,7 +5,7 @@ Max/Min of integers are selections (Where), so they are bit-exact for every widt
 
 from __future__ import annotations
 
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from boardlift_transform.opset.registry import adapter
 from boardlift_transform.opset.step import FLOATS, INTS, Step
@@ -67,9 +67,12 @@ def integer_clip(step: Step) -> None:
     if step.elem(x) not in INTS:
         step.same()
         return
-    bound = step.op("Max", [x, low], "" if high else step.y()) if low else x
+    bound = step.fresh("bound") if low and high else step.y() if low else x
+    if low:
+        select(step, "Max", [x, low], bound)
+        step.scope.types.setdefault(bound, helper.make_tensor_type_proto(step.elem(x), step.shape(x)))
     if high:
-        step.op("Min", [bound, high], step.y())
+        select(step, "Min", [bound, high], step.y())
     elif not low:
         step.op("Identity", [x], step.y())
 

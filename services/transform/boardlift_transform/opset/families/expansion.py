@@ -27,11 +27,22 @@ def expand_body(step: Step) -> None:
     """
     function = body_of(step)
     level = next((o.version for o in function.opset_import if o.domain == ""), step.since - 1)
-    nodes = expand(step.node, function, step.names)
+    nodes = expand(with_defaults(step.node, schema_at(step.node.op_type, step.since)), function, step.names)
     for node in nodes:
         for name in node.output:
             step.scope.producers.setdefault(name, (node, level))
         step.made.append((node, level))
+
+
+def with_defaults(node: NodeProto, schema: onnx.defs.OpSchema | None) -> NodeProto:
+    """The node with the default attributes of its operator written out, for bodies that refer to them."""
+    full = NodeProto()
+    full.CopyFrom(node)
+    present = {a.name for a in node.attribute}
+    for name, attribute in (schema.attributes if schema is not None else {}).items():
+        if name not in present and attribute.default_value.type:
+            full.attribute.append(attribute.default_value)
+    return full
 
 
 def body_of(step: Step) -> FunctionProto:

@@ -1,4 +1,4 @@
-"""Trilu, CenterCropPad, TensorScatter, Scatter*: masks and indices worked out from shapes.
+"""Trilu, CenterCropPad, TensorScatter, ArgMax: masks and indices worked out from shapes.
 
 Exactness: bit-exact; values are only selected.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from boardlift_transform.opset.errors import NoForm
 from boardlift_transform.opset.families.compare import RUNS
 from boardlift_transform.opset.families.expansion import expand_body
 from boardlift_transform.opset.families.shape import counting
@@ -104,27 +103,6 @@ def tensor_scatter(step: Step) -> None:
         index = step.op("Mod", [index, step.dim(cache, axis)])
     full = step.op("Expand", [index, step.op("Shape", [update], at=step.target)])
     step.op("ScatterElements", [cache, full, update], step.y(), axis=axis)
-
-
-@adapter("ScatterElements", 16, 18)
-@adapter("ScatterND", 16, 18)
-def plain_scatter(step: Step) -> None:
-    """Without a reduction as it is."""
-    if step.attr("reduction", "none") == "none":
-        step.same(drop=["reduction"])
-        return
-    if step.since == 18 and step.attr("reduction") in ("add", "mul"):
-        step.same()
-        return
-    scatter_reduce(step)
-
-
-def scatter_reduce(step: Step) -> None:
-    """Reduce by comparing every target place with every index: needs little data, and is exact for any index."""
-    raise NoForm(
-        f"scatters with reduction {step.attr('reduction')!r}, which opset {step.target} lacks",
-        "use reduction none, or a one-hot MatMul",
-    )
 
 
 @adapter("ArgMax", 12)
