@@ -123,9 +123,13 @@ class Stack:
         if name == "nats":
             store = self.state / "nats"
             store.mkdir(parents=True, exist_ok=True)
-            config = ROOT / "deploy/nats/nats.conf"
-            host, _, port = self.address("nats").partition(":")
-            return [str(BIN / "nats-server"), "-c", str(config), "-a", host, "-p", port, "-sd", str(store)], {}
+            variables = {
+                "BOARDLIFT_NATS_NAME": "local",
+                "BOARDLIFT_NATS_LISTEN": self.address("nats"),
+                "BOARDLIFT_NATS_MONITOR": "127.0.0.1:-1",
+                "BOARDLIFT_NATS_STORE": str(store),
+            }
+            return [str(BIN / "nats-server"), "-c", str(ROOT / "deploy/nats/nats.conf")], variables
         if name == "orchestrator":
             peers = {"BOARDLIFT_TRANSFORM": self.address("transform"), "BOARDLIFT_COMPILER": self.address("compiler")}
             return _module("boardlift_orchestrator"), {**shared, **peers}
