@@ -126,7 +126,14 @@ class PrepareDatasetResponse(_message.Message):
     def __init__(self, calibration: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., heldout: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., calibration_samples: _Optional[int] = ..., heldout_samples: _Optional[int] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., provenance_json: _Optional[str] = ..., model_summary: _Optional[_Union[ModelSummary, _Mapping]] = ...) -> None: ...
 
 class TransformSpec(_message.Message):
-    __slots__ = ("target", "outputs", "input_shapes", "passes", "skip_passes", "precision", "keep_foreign_domains", "opset")
+    __slots__ = ("target", "outputs", "input_shapes", "passes", "skip_passes", "precision", "keep_foreign_domains", "opset", "frozen_inputs")
+    class FrozenInputsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     TARGET_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     INPUT_SHAPES_FIELD_NUMBER: _ClassVar[int]
@@ -135,6 +142,7 @@ class TransformSpec(_message.Message):
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     KEEP_FOREIGN_DOMAINS_FIELD_NUMBER: _ClassVar[int]
     OPSET_FIELD_NUMBER: _ClassVar[int]
+    FROZEN_INPUTS_FIELD_NUMBER: _ClassVar[int]
     target: str
     outputs: _containers.RepeatedScalarFieldContainer[str]
     input_shapes: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.TensorSpec]
@@ -143,7 +151,8 @@ class TransformSpec(_message.Message):
     precision: str
     keep_foreign_domains: bool
     opset: int
-    def __init__(self, target: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., input_shapes: _Optional[_Iterable[_Union[_toolchain_pb2.TensorSpec, _Mapping]]] = ..., passes: _Optional[_Iterable[_Union[PassRequest, _Mapping]]] = ..., skip_passes: _Optional[_Iterable[str]] = ..., precision: _Optional[str] = ..., keep_foreign_domains: bool = ..., opset: _Optional[int] = ...) -> None: ...
+    frozen_inputs: _containers.ScalarMap[str, str]
+    def __init__(self, target: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., input_shapes: _Optional[_Iterable[_Union[_toolchain_pb2.TensorSpec, _Mapping]]] = ..., passes: _Optional[_Iterable[_Union[PassRequest, _Mapping]]] = ..., skip_passes: _Optional[_Iterable[str]] = ..., precision: _Optional[str] = ..., keep_foreign_domains: bool = ..., opset: _Optional[int] = ..., frozen_inputs: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class PassRequest(_message.Message):
     __slots__ = ("id", "parameters")

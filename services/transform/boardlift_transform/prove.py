@@ -31,7 +31,8 @@ from boardlift_transform.runner import find_guilty, run_plan
 from boardlift_transform.samples import random_samples
 
 BATCH = 8
-MAX_SAMPLES = 64
+MAX_SAMPLES = 512
+MAX_COMPARED = 64
 MAX_BATCH_CHECK_BYTES = 1 << 28
 PROVEN, LITERAL, WRONG, UNCHECKED = "proven", "literal", "wrong", "unchecked"
 
@@ -65,7 +66,7 @@ class Proof:
     comparisons: tuple[OutputComparison, ...]
     """Errors per output; empty when the proof was left out."""
     reference: tuple[Mapping[str, Array], ...]
-    """Outputs of the original model, one dict per sample."""
+    """Outputs of the original model, one dict per sample; all samples, of which at most 64 were compared."""
     random_inputs: bool
     """True when random inputs were used."""
     batch: str
@@ -113,11 +114,13 @@ def prove(subject: Subject, verify: bool = True) -> Proof:
     outputs = [TensorSpec(n, str(reference[0][n].dtype), reference[0][n].shape) for n in names]
     entries = io_map(subject.inputs, subject.working, outputs)
     data = model.SerializeToString()
-    comparisons = compare(reference, data, entries, subject.feeds, tolerance_of(subject.plan.passes, subject.loaded))
+    tolerance = tolerance_of(subject.plan.passes, subject.loaded)
+    some, feeds = reference[:MAX_COMPARED], subject.feeds[:MAX_COMPARED]
+    comparisons = compare(some, data, entries, feeds, tolerance)
     guilty = ""
     batch, findings = UNCHECKED, list[Finding]()
     if not all(c.passed for c in comparisons):
-        guilty = _blame(subject, outputs, reference)
+        guilty = _blame(subject, outputs, some)
     elif len(data) <= MAX_BATCH_CHECK_BYTES:
         batch, findings = check_batch(model, entries, subject.feeds)
     return Proof(
@@ -156,7 +159,9 @@ def _blame(subject: Subject, outputs: Sequence[TensorSpec], reference: Sequence[
             return True  # outputs are not cut yet
         tolerance = tolerance_of(steps, subject.loaded)
         try:
-            found = compare(reference, ir.to_proto(model).SerializeToString(), entries, subject.feeds, tolerance)
+            found = compare(
+                reference, ir.to_proto(model).SerializeToString(), entries, subject.feeds[: len(reference)], tolerance
+            )
         except Refusal:
             return False
         return all(c.passed for c in found)

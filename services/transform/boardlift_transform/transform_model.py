@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import onnx
 
 from boardlift_transform.check_result import Finding, check_result
 from boardlift_transform.edit_graph import Array
-from boardlift_transform.inspect import ModelSummary, spec_of, summarise
+from boardlift_transform.inspect import ModelSummary, TensorSpec, spec_of, summarise
 from boardlift_transform.io_map import IoEntry, snippet
 from boardlift_transform.load_model import LoadedModel, load_model
 from boardlift_transform.plan import Plan, Request, plan
@@ -41,11 +41,16 @@ class TransformResult:
     """The transformed model."""
     findings: tuple[Finding, ...]
     """Things worth knowing."""
+    shapes_from_samples: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Shapes that were taken from the samples."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What was assumed because the caller did not say."""
-        return tuple(a for report in self.passes for a in report.assumptions)
+        taken = [
+            f"{name}: shape {list(shape)}, as the samples have it" for name, shape in self.shapes_from_samples.items()
+        ]
+        return (*taken, *(a for report in self.passes for a in report.assumptions))
 
     @property
     def snippet(self) -> str:
@@ -120,6 +125,8 @@ def transform_loaded(
     profile = find_target(target)
     working = loaded.to_ir()
     before = summarise(working, loaded.sha256)
+    taken = shapes_from_samples(before.inputs, samples or {}, request)
+    request = replace(request, input_shapes={**taken, **request.input_shapes})
     chosen = plan(profile, before, request)
     if chosen.refusals:
         raise chosen.refusals[0]
@@ -143,7 +150,23 @@ def transform_loaded(
         before=before,
         after=summarise(working),
         findings=(*findings, *proof.findings),
+        shapes_from_samples=taken,
     )
+
+
+def shapes_from_samples(
+    inputs: Sequence[TensorSpec], samples: Mapping[str, Array], request: Request
+) -> dict[str, tuple[int, ...]]:
+    """Open dimensions of inputs that nobody gave a shape for, as the samples have them; the batch is 1."""
+    shapes = {}
+    for spec in inputs:
+        if spec.name not in samples or spec.name in request.input_shapes or -1 not in spec.shape:
+            continue
+        item = samples[spec.name].shape[1:]
+        full = item if len(item) == len(spec.shape) else (1, *item)
+        if len(full) == len(spec.shape):
+            shapes[spec.name] = tuple(int(h) if w == -1 else w for h, w in zip(full, spec.shape, strict=True))
+    return shapes
 
 
 def _not_equivalent(proof: Proof) -> Refusal:

@@ -1,0 +1,260 @@
+"""TransformService: inspect, prepare data, plan, transform. Work runs in threads; the event loop moves messages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+from boardlift.datasets.archive import Dataset, read_dataset, write_dataset
+from boardlift.errors import InvalidInputError, NotFoundError
+from boardlift.v1 import artifact_pb2, toolchain_pb2, toolchain_pb2_grpc, transform_pb2, transform_pb2_grpc
+from boardlift_servicekit import channels
+from boardlift_servicekit.artifacts import ArtifactStore, LocalStore, RemoteStore
+from boardlift_servicekit.executions import Emitter, Executions, as_responses, execution_id, request_key
+from boardlift_servicekit.server import Host, ServerSettings
+
+from boardlift_transform import convert
+from boardlift_transform.inspect import summarise
+from boardlift_transform.lint_dataset import check_dataset, sample_keys
+from boardlift_transform.load_model import LoadedModel, load_model
+from boardlift_transform.map_dataset import map_inputs, map_references, npz_bytes
+from boardlift_transform.passes import PASSES, PASSES_BY_ID
+from boardlift_transform.plan import plan
+from boardlift_transform.refusal import Refusal
+from boardlift_transform.settings import Settings
+from boardlift_transform.split_dataset import split_samples
+from boardlift_transform.targets import find_target
+from boardlift_transform.transform_model import TransformResult, transform_loaded
+
+SERVICE = "boardlift.v1.TransformService"
+STAGE_VERSION = "1"
+VERSION = "0.1.0"
+ONNX_TYPE = "application/onnx"
+NPZ_TYPE = "application/x-npz"
+DEFAULT_TARGET = "rdk-x5"
+
+
+class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
+    """Answers the calls."""
+
+    def __init__(self, store: ArtifactStore, executions: Executions[Any], settings: Settings) -> None:
+        """Keep the store and the executions."""
+        self._store, self._executions, self._settings = store, executions, settings
+
+    async def InspectModel(self, request: transform_pb2.InspectModelRequest, context: Any) -> Any:
+        """Summarise a model, or say why it cannot be used."""
+        try:
+            loaded = await self._load(request.model)
+            found = await asyncio.to_thread(lambda: summarise(loaded.to_ir(), loaded.sha256))
+        except Refusal as refusal:
+            return transform_pb2.InspectModelResponse(failure=convert.failure(refusal))
+        return transform_pb2.InspectModelResponse(summary=convert.summary(found))
+
+    async def ListPasses(self, request: transform_pb2.ListPassesRequest, context: Any) -> Any:
+        """List the passes."""
+        return transform_pb2.ListPassesResponse(passes=[convert.described(p) for p in PASSES])
+
+    async def PlanTransform(self, request: transform_pb2.PlanTransformRequest, context: Any) -> Any:
+        """Say what would be done."""
+        try:
+            loaded = await self._load(request.model)
+            wanted = convert.request_from(request.spec)
+            profile = find_target(request.spec.target or DEFAULT_TARGET)
+            found = await asyncio.to_thread(lambda: summarise(loaded.to_ir(), loaded.sha256))
+        except Refusal as refusal:
+            return transform_pb2.PlanTransformResponse(refusals=[convert.failure(refusal)])
+        chosen = plan(profile, found, wanted)
+        return transform_pb2.PlanTransformResponse(
+            passes=[convert.planned(step, PASSES_BY_ID) for step in chosen.passes if step.id in PASSES_BY_ID],
+            refusals=[convert.failure(r) for r in chosen.refusals],
+        )
+
+    async def PrepareDataset(self, request: transform_pb2.PrepareDatasetRequest, context: Any) -> Any:
+        """Check and split a dataset."""
+        try:
+            loaded = await self._load(request.model)
+            path = await self._store.fetch(request.dataset)
+            return await self._prepare(loaded, await asyncio.to_thread(read_dataset, path), request.split)
+        except Refusal as refusal:
+            return transform_pb2.PrepareDatasetResponse(failure=convert.failure(refusal))
+        except InvalidInputError as error:
+            broken = Refusal(error.reason, error.message, remedy=error.remedy, metadata=error.metadata)
+            return transform_pb2.PrepareDatasetResponse(failure=convert.failure(broken))
+
+    async def TransformModel(self, request: transform_pb2.TransformModelRequest, context: Any) -> AsyncIterator[Any]:
+        """Transform and prove; equal requests share one run."""
+        wanted = convert.request_from(request.spec)
+        key = request_key("transform", STAGE_VERSION, request, VERSION, onnxruntime.__version__)
+
+        async def work(emitter: Emitter) -> transform_pb2.TransformResult:
+            return await self._transform(request, wanted, emitter)
+
+        events = self._executions.run(key, execution_id(context), transform_pb2.TransformResult, work)
+        async for response in as_responses(transform_pb2.TransformModelResponse, events):
+            yield response
+
+    async def _load(self, source: transform_pb2.ModelSource) -> LoadedModel:
+        files = {n.name: await self._store.fetch(n.artifact) for n in source.external_data}
+        if source.WhichOneof("source") == "artifact":
+            path = await self._store.fetch(source.artifact)
+            data = await asyncio.to_thread(path.read_bytes)
+        else:
+            data = source.inline_model
+            if len(data) > self._settings.max_inline_bytes:
+                raise InvalidInputError(
+                    f"An inline model may have {self._settings.max_inline_bytes} bytes.",
+                    reason="INLINE_TOO_LARGE",
+                    remedy="Upload it and name it by digest.",
+                    metadata={"field": "model.inline_model"},
+                )
+        return await asyncio.to_thread(load_model, data, files)
+
+    async def _prepare(self, loaded: LoadedModel, dataset: Dataset, spec: transform_pb2.SplitSpec) -> Any:
+        found = summarise(loaded.to_ir(), loaded.sha256)
+        lint = await asyncio.to_thread(check_dataset, dataset.arrays, found.inputs)
+        keys = sample_keys(dataset.arrays, found.inputs, dataset.samples)
+        split = split_samples(keys, spec.calibration_samples, spec.heldout_samples, spec.seed, dataset.split)
+        names = [s.name for s in found.inputs]
+        parts = []
+        for chosen in (split.calibration, split.heldout):
+            arrays = {name: dataset.arrays[name][list(chosen)] for name in names}
+            document = {k: v for k, v in dataset.document.items() if k != "split"}
+            parts.append(await self._put_dataset(Dataset(arrays, document)))
+        return transform_pb2.PrepareDatasetResponse(
+            calibration=parts[0],
+            heldout=parts[1],
+            calibration_samples=len(split.calibration),
+            heldout_samples=len(split.heldout),
+            findings=convert.findings([*lint, *split.findings]),
+            provenance_json=json.dumps(dataset.document.get("provenance", {}), sort_keys=True),
+            model_summary=convert.summary(found),
+        )
+
+    async def _put_dataset(self, dataset: Dataset) -> artifact_pb2.ArtifactRef:
+        with tempfile.TemporaryDirectory(prefix="dataset-", dir=self._settings.state_dir) as folder:
+            path = Path(folder) / "dataset.npz"
+            await asyncio.to_thread(write_dataset, dataset, path)
+            return await self._store.put_file(path, NPZ_TYPE)
+
+    async def _transform(
+        self, request: transform_pb2.TransformModelRequest, wanted: Any, emitter: Emitter
+    ) -> transform_pb2.TransformResult:
+        started = time.monotonic()
+        try:
+            loaded = await self._load(request.model)
+            heldout = await self._arrays(request.heldout) if request.HasField("heldout") else None
+            target = request.spec.target or DEFAULT_TARGET
+            samples = heldout.arrays if heldout is not None else None
+            result = await _in_thread(
+                lambda listener: transform_loaded(loaded, target, wanted, samples, listener), emitter
+            )
+            answer = await self._answer(request, result, heldout)
+        except Refusal as refusal:
+            return transform_pb2.TransformResult(failure=convert.failure(refusal))
+        answer.execution.tools.extend(convert.tools())
+        answer.execution.step_seconds["total"] = time.monotonic() - started
+        for report in result.passes:
+            answer.execution.step_seconds[report.id] += report.seconds
+        return answer
+
+    async def _arrays(self, artifact: artifact_pb2.ArtifactRef) -> Dataset:
+        return await asyncio.to_thread(read_dataset, await self._store.fetch(artifact))
+
+    async def _answer(
+        self, request: transform_pb2.TransformModelRequest, result: TransformResult, heldout: Dataset | None
+    ) -> transform_pb2.TransformResult:
+        data = await asyncio.to_thread(result.model.SerializeToString)
+        answer = transform_pb2.TransformResult(
+            model=await self._store.put_bytes(data, ONNX_TYPE),
+            io_map=[convert.mapping(e) for e in result.io_map],
+            io_snippet=result.snippet,
+            passes=[convert.pass_report(r) for r in result.passes],
+            equivalence=[convert.comparison(c) for c in result.proof.comparisons],
+            assumptions=result.assumptions,
+            before=convert.summary(result.before),
+            after=convert.summary(result.after),
+            findings=convert.findings(result.findings),
+            random_inputs=result.proof.random_inputs,
+        )
+        if request.HasField("calibration"):
+            calibration = await self._arrays(request.calibration)
+            answer.calibration.CopyFrom(await self._put_mapped(result, calibration))
+        if heldout is not None:
+            answer.heldout.CopyFrom(await self._put_mapped(result, heldout))
+            reference = npz_bytes(map_references(result.io_map, result.proof.reference))
+            answer.reference_outputs.CopyFrom(await self._store.put_bytes(reference, NPZ_TYPE))
+        return answer
+
+    async def _put_mapped(self, result: TransformResult, dataset: Dataset) -> artifact_pb2.ArtifactRef:
+        arrays = await asyncio.to_thread(map_inputs, result.io_map, dataset.arrays)
+        return await self._put_dataset(Dataset(arrays, {k: v for k, v in dataset.document.items() if k != "inputs"}))
+
+
+async def _in_thread(work: Callable[[Any], TransformResult], emitter: Emitter) -> TransformResult:
+    """Run `work(listener)` in a thread; a cancelled call makes it stop before its next pass."""
+    loop, stopped = asyncio.get_running_loop(), threading.Event()
+
+    def listener(step: str, index: int, count: int) -> None:
+        if stopped.is_set():
+            raise Refusal("CANCELLED", "nobody waits any more")
+        loop.call_soon_threadsafe(emitter.progress, step, index / max(count, 1) * 0.9, index, count)
+
+    try:
+        return await asyncio.to_thread(work, listener)
+    finally:
+        stopped.set()
+
+
+class ServerInfo(toolchain_pb2_grpc.ServerServiceServicer):
+    """Says what this server is, and stops executions."""
+
+    def __init__(self, executions: Executions[Any]) -> None:
+        """Look after these executions."""
+        self._executions = executions
+
+    async def GetServerInfo(self, request: Any, context: Any) -> Any:
+        """Describe the server."""
+        return toolchain_pb2.GetServerInfoResponse(
+            name="transform",
+            version=VERSION,
+            tools=convert.tools(),
+            slots=self._executions.slots,
+            busy_slots=self._executions.busy,
+        )
+
+    async def CancelExecution(self, request: toolchain_pb2.CancelExecutionRequest, context: Any) -> Any:
+        """Stop an execution by its caller's name."""
+        if not request.execution_id:
+            raise NotFoundError("No execution was named.", reason="EXECUTION_UNKNOWN")
+        return toolchain_pb2.CancelExecutionResponse(stopped=await self._executions.cancel(request.execution_id))
+
+
+def build_host(settings: Settings, server: ServerSettings, channel: channels.ChannelSettings) -> Host:
+    """Put the parts together; nothing runs yet."""
+    settings.state_dir.mkdir(parents=True, exist_ok=True)
+    cache = LocalStore(settings.state_dir / "artifacts", settings.max_artifact_bytes)
+    host = Host("transform", server)
+    store: ArtifactStore = cache
+    if settings.artifacts:
+        remote = channels.connect(settings.artifacts, channel)
+        host.on_stop(remote.close)
+        store = RemoteStore(remote, cache)
+    executions: Executions[Any] = Executions(settings.state_dir / "results", store, slots=settings.slots)
+    host.on_stop(executions.close)
+    servicer = TransformServicer(store, executions, settings)
+    host.add(transform_pb2_grpc.add_TransformServiceServicer_to_server, servicer, SERVICE)
+    info = ServerInfo(executions)
+    host.add(toolchain_pb2_grpc.add_ServerServiceServicer_to_server, info, "boardlift.v1.ServerService")
+    return host
+
+
+async def serve(settings: Settings, server: ServerSettings, channel: channels.ChannelSettings) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    await build_host(settings, server, channel).run()

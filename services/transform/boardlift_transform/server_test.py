@@ -1,0 +1,142 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import onnx
+import pytest
+import pytest_asyncio
+from boardlift.datasets.archive import Dataset, read_dataset, write_dataset
+from boardlift.errors import from_rpc_error
+from boardlift.v1 import artifact_pb2, toolchain_pb2, toolchain_pb2_grpc, transform_pb2, transform_pb2_grpc
+from boardlift_servicekit.artifacts import LocalStore
+from boardlift_servicekit.channels import ChannelSettings, connect
+from boardlift_servicekit.server import ServerSettings
+
+from boardlift_transform.build_test_models import elu_policy
+from boardlift_transform.equivalence import Session
+from boardlift_transform.server import build_host
+from boardlift_transform.settings import Settings
+
+
+class Running:
+    def __init__(self, channel: Any, store: LocalStore, folder: Path) -> None:
+        self.stub = transform_pb2_grpc.TransformServiceStub(channel)
+        self.info = toolchain_pb2_grpc.ServerServiceStub(channel)
+        self.store, self.folder = store, folder
+
+    async def dataset(self, count: int = 100) -> artifact_pb2.ArtifactRef:
+        obs = np.random.default_rng(1).standard_normal((count, 225)).astype(np.float32)
+        path = self.folder / "d.npz"
+        write_dataset(Dataset({"obs": obs}, {"provenance": {"log": "walk"}}), path)
+        return await self.store.put_file(path, "application/x-npz")
+
+    async def transform(self, request: transform_pb2.TransformModelRequest) -> tuple[list[Any], Any]:
+        events = [event async for event in self.stub.TransformModel(request)]
+        return events, events[-1].result
+
+
+@pytest_asyncio.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Running]:
+    host = build_host(Settings(state_dir=tmp_path / "state"), ServerSettings(), ChannelSettings())
+    await host.start()
+    async with connect(f"127.0.0.1:{host.port}") as channel:
+        yield Running(channel, LocalStore(tmp_path / "state/artifacts"), tmp_path)
+    await host.stop()
+
+
+def _inline(model: onnx.ModelProto) -> transform_pb2.ModelSource:
+    return transform_pb2.ModelSource(inline_model=model.SerializeToString())
+
+
+async def test_from_dataset_to_mapped_artifacts_that_the_new_model_reproduces(running: Running) -> None:
+    source = _inline(elu_policy())
+    prepared = await running.stub.PrepareDataset(
+        transform_pb2.PrepareDatasetRequest(
+            model=source, dataset=await running.dataset(), split=transform_pb2.SplitSpec(calibration_samples=64)
+        )
+    )
+    assert (prepared.calibration_samples, prepared.heldout_samples) == (64, 36)
+    assert prepared.provenance_json == '{"log": "walk"}'
+    events, result = await running.transform(
+        transform_pb2.TransformModelRequest(
+            model=source,
+            spec=transform_pb2.TransformSpec(target="rdk-x5", outputs=["actions"]),
+            calibration=prepared.calibration,
+            heldout=prepared.heldout,
+        )
+    )
+    assert not result.HasField("failure")
+    assert [e.sequence for e in events] == list(range(1, len(events) + 1))
+    assert any(e.WhichOneof("event") == "progress" for e in events)
+    heldout = read_dataset(await running.store.fetch(result.heldout))
+    assert heldout.arrays["obs_4d"].shape == (36, 1, 1, 225)
+    calibration = read_dataset(await running.store.fetch(result.calibration))
+    assert calibration.arrays["obs_4d"].shape == (64, 1, 1, 225)
+    session = Session(str(await running.store.fetch(result.model)))
+    with np.load(await running.store.fetch(result.reference_outputs)) as reference:
+        want = reference["actions"]
+    got = np.concatenate([session.run({"obs_4d": x[None]})["actions"] for x in heldout.arrays["obs_4d"]])
+    assert got.shape == want.shape == (36, 12, 1, 1)
+    assert np.abs(got - want).max() < 1e-5
+    figures = {f.name: f for f in result.equivalence[0].figures}
+    assert figures["max_abs"].kind == toolchain_pb2.FIGURE_KIND_MEASURED
+    assert "run_policy" in result.io_snippet and result.assumptions and not result.random_inputs
+
+
+async def test_the_same_request_is_answered_from_the_store(running: Running) -> None:
+    request = transform_pb2.TransformModelRequest(model=_inline(elu_policy()))
+    _, first = await running.transform(request)
+    _, second = await running.transform(request)
+    assert not first.execution.cached and second.execution.cached
+    assert first.model == second.model and first.random_inputs
+
+
+async def test_a_refusal_is_a_result_not_a_status(running: Running) -> None:
+    request = transform_pb2.TransformModelRequest(
+        model=_inline(elu_policy()), spec=transform_pb2.TransformSpec(outputs=["torque"])
+    )
+    _, result = await running.transform(request)
+    assert result.failure.code == "OUTPUT_NOT_FOUND"
+    assert result.failure.user_fault and "actions" in result.failure.remedy
+    broken = transform_pb2.ModelSource(inline_model=b"not a model")
+    inspected = await running.stub.InspectModel(transform_pb2.InspectModelRequest(model=broken))
+    assert inspected.failure.code == "MODEL_CORRUPT"
+
+
+async def test_inspect_plan_and_list(running: Running) -> None:
+    source = _inline(elu_policy())
+    summary = (await running.stub.InspectModel(transform_pb2.InspectModelRequest(model=source))).summary
+    assert (summary.opset, summary.nodes) == (17, 9)
+    assert summary.operators["Gemm"] == 5
+    plan = await running.stub.PlanTransform(transform_pb2.PlanTransformRequest(model=source))
+    assert [p.id for p in plan.passes][:2] == ["fix-dynamic-dims", "fold-constants"]
+    assert all(p.reason and p.exactness for p in plan.passes)
+    listed = (await running.stub.ListPasses(transform_pb2.ListPassesRequest())).passes
+    assert all(p.summary and p.reason and p.exactness for p in listed)
+
+
+async def test_a_dataset_that_does_not_fit_is_refused_by_name(running: Running) -> None:
+    answer = await running.stub.PrepareDataset(
+        transform_pb2.PrepareDatasetRequest(model=_inline(elu_policy((7, 8))), dataset=await running.dataset())
+    )
+    assert answer.failure.code == "DATASET_SHAPE"
+    missing = artifact_pb2.ArtifactRef(sha256="0" * 64)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await running.stub.PrepareDataset(
+            transform_pb2.PrepareDatasetRequest(model=_inline(elu_policy()), dataset=missing)
+        )
+    assert from_rpc_error(caught.value).reason == "ARTIFACT_MISSING"
+
+
+async def test_a_parameter_that_is_no_json_is_an_invalid_request(running: Running) -> None:
+    spec = transform_pb2.TransformSpec(frozen_inputs={"obs": "[1"})
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await running.transform(transform_pb2.TransformModelRequest(model=_inline(elu_policy()), spec=spec))
+    assert from_rpc_error(caught.value).reason == "PARAMETER_INVALID"
+
+
+async def test_server_says_what_it_is(running: Running) -> None:
+    info = await running.info.GetServerInfo(toolchain_pb2.GetServerInfoRequest())
+    assert info.name == "transform" and info.slots == 2 and info.tools[0].version

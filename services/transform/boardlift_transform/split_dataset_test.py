@@ -1,0 +1,39 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boardlift_transform.split_dataset import split_samples
+
+
+def _keys(count: int) -> list[bytes]:
+    return [str(i).encode() for i in range(count)]
+
+
+def test_defaults_take_64_and_the_rest() -> None:
+    split = split_samples(_keys(400))
+    assert (len(split.calibration), len(split.heldout)) == (64, 256)
+
+
+def test_same_seed_same_draw_other_seed_another() -> None:
+    assert split_samples(_keys(100), seed=3) == split_samples(_keys(100), seed=3)
+    assert split_samples(_keys(100), seed=3) != split_samples(_keys(100), seed=4)
+
+
+def test_the_makers_split_is_kept() -> None:
+    split = split_samples(_keys(50), calibration=20, made=(30, 20))
+    assert split.calibration == tuple(range(20))
+    assert split.heldout == tuple(range(30, 50))
+
+
+def test_one_sample_is_an_error_finding() -> None:
+    split = split_samples([b"a"] * 9)
+    assert split.calibration == split.heldout == (0,)
+    assert split.findings[0].severity == "error"
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=80), st.integers(0, 100), st.integers(0, 100))
+def test_no_sample_is_on_both_sides(values: list[int], calibration: int, heldout: int) -> None:
+    keys = [str(v).encode() for v in values]
+    split = split_samples(keys, calibration, heldout)
+    assert split.calibration and split.heldout
+    if len(set(keys)) > 1:
+        assert not {keys[i] for i in split.calibration} & {keys[i] for i in split.heldout}
