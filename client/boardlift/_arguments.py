@@ -1,0 +1,49 @@
+"""Small checks and conversions that both clients share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from boardlift.errors import InvalidInputError
+from boardlift.v1 import job_pb2
+
+JOB_PAGE = 200
+
+
+def check_state(state: str) -> Any:
+    """Return the number of a state's word; empty means all.
+
+    Raises:
+        InvalidInputError: There is no such state (`STATE_UNKNOWN`).
+    """
+    try:
+        number = job_pb2.Job.State.Value(f"STATE_{(state or 'unspecified').upper()}")
+    except ValueError as error:
+        words = ", ".join(name.removeprefix("STATE_").lower() for name in job_pb2.Job.State.keys()[1:])
+        raise InvalidInputError(
+            f"There is no job state {state!r}.", reason="STATE_UNKNOWN", remedy=f"Use one of {words}."
+        ) from error
+    return number
+
+
+def dataset_file(data: Any, folder: Path) -> Path:
+    """Return a file with the samples: the given one, or one written into `folder`.
+
+    Raises:
+        InvalidInputError: They are not usable as samples.
+    """
+    if isinstance(data, (str, Path)):
+        return Path(data)
+    from boardlift.datasets import Dataset, write_dataset
+
+    dataset = Dataset(dict(data)) if isinstance(data, Mapping) else data
+    if not isinstance(dataset, Dataset):
+        raise InvalidInputError(
+            f"{type(data).__name__} can't be used as samples.",
+            reason="DATASET_INVALID",
+            remedy="Give the path of an .npz, a Dataset, or a mapping of input name to array [N, ...].",
+        )
+    write_dataset(dataset, folder / "data.npz")
+    return folder / "data.npz"

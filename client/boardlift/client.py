@@ -1,0 +1,284 @@
+"""The sync client: models and samples in, jobs and verdicts out.
+
+    client = boardlift.Client()                     # BOARDLIFT_SERVER, else this machine
+    model = client.push_model("policy.onnx")
+    data = client.push_data("policy.npz")
+    job = client.run(model, data, ["int16", "int8"], gates=["cosine>=0.99"], outputs=("actions",))
+    print(job.wait().verdict.outcome, job.reasons)
+    job.artifacts["report.html"].save()
+
+`boardlift.aio.Client` is its async twin.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, cast
+
+import grpc
+
+from boardlift import _convert, _requests, _transfer
+from boardlift._arguments import JOB_PAGE, check_state, dataset_file
+from boardlift._deadline import Deadline
+from boardlift._external_data import find_external_files
+from boardlift._job import ArtifactFile, Job
+from boardlift._requests import Model, RunOptions
+from boardlift._retry import Retry
+from boardlift._watch import Watch
+from boardlift.connection import Connection
+from boardlift.errors import BoardliftError, InvalidInputError, from_rpc_error
+from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, ServerInfo, Variant
+from boardlift.v1 import artifact_pb2, artifact_pb2_grpc, job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
+
+__all__ = ["ArtifactFile", "Client", "Job"]
+
+
+class Client:
+    """A connection to the orchestrator; safe to share between threads, not between processes."""
+
+    def __init__(
+        self,
+        server: str | Connection | None = None,
+        *,
+        token: str | None = None,
+        ca: Path | str | None = None,
+        cert: Path | str | None = None,
+        key: Path | str | None = None,
+        timeout_s: float = 20.0,
+        patience_s: float = 20.0,
+    ) -> None:
+        """Connect lazily.
+
+        Args:
+            server: `host:port`, `https://host:port`, or a `Connection`; default BOARDLIFT_SERVER, else 127.0.0.1:7400.
+            token: Bearer token; default BOARDLIFT_TOKEN.
+            ca: CA certificate in PEM; default BOARDLIFT_CA, else the system's.
+            cert: Own certificate in PEM; default BOARDLIFT_CERT.
+            key: Key of the own certificate in PEM; default BOARDLIFT_KEY.
+            timeout_s: Deadline of one short call.
+            patience_s: How long calls are repeated while the server is away.
+
+        Raises:
+            InvalidInputError: A certificate can't be read, or a token would travel unencrypted.
+        """
+        if not isinstance(server, Connection):
+            server = Connection.from_environment(server, token=token, ca=ca, cert=cert, key=key)
+        self.connection = server
+        self._timeout_s = timeout_s
+        self._patience_s = patience_s
+        self._metadata = server.metadata()
+        self._channel = server.open(grpc)
+        self._jobs = job_pb2_grpc.JobServiceStub(self._channel)
+        self._boards = job_pb2_grpc.BoardServiceStub(self._channel)
+        self._artifacts = artifact_pb2_grpc.ArtifactServiceStub(self._channel)
+        self._server = toolchain_pb2_grpc.ServerServiceStub(self._channel)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._channel.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def push(self, path: Path | str, name: str = "") -> Artifact:
+        """Store a file on the server; instant when it is known there, and goes on where an earlier try broke.
+
+        Raises:
+            InvalidInputError: The file can't be read.
+            BoardliftError: The server refused it.
+        """
+        upload = _transfer.prepare_upload(Path(path))
+        digests = artifact_pb2.FindMissingArtifactsRequest(sha256=[upload.artifact.sha256])
+        if self._call(self._artifacts.FindMissingArtifacts, digests).missing_sha256:
+            self._send(upload)
+        return _convert.to_artifact(upload.artifact, name or Path(path).name)
+
+    def push_model(self, path: Path | str) -> Model:
+        """Store a model with the weight files it keeps outside itself.
+
+        Raises:
+            InvalidInputError: It is not an ONNX file, or a weight file is missing.
+        """
+        path = Path(path)
+        external = [self.push(file, name) for name, file in find_external_files(path).items()]
+        return Model(self.push(path), tuple(external), path.name)
+
+    def push_data(self, data: Any) -> Artifact:
+        """Store samples: the path of an `.npz`, a `datasets.Dataset`, or a mapping input name -> array [N, ...].
+
+        Raises:
+            InvalidInputError: They are not usable as samples.
+        """
+        with tempfile.TemporaryDirectory(prefix="boardlift-") as folder:
+            return self.push(dataset_file(data, Path(folder)))
+
+    def fetch(self, artifact: Artifact | str, target: Path | str) -> Path:
+        """Download an artifact, given itself or its SHA-256, to a file and verify it.
+
+        Raises:
+            BoardliftError: It is unknown, or the bytes don't match.
+        """
+        sha256 = artifact if isinstance(artifact, str) else artifact.sha256
+        download, retry = _transfer.Download(sha256, Path(target)), Retry(self._patience_s)
+        timeout_s = _transfer.transfer_timeout_s(getattr(artifact, "size_bytes", 0) or (1 << 30))
+        try:
+            while True:
+                try:
+                    for answer in self._artifacts.DownloadArtifact(
+                        download.request(), timeout=timeout_s, metadata=self._metadata
+                    ):
+                        download.receive(answer)
+                        retry.succeeded()
+                    return download.finish()
+                except grpc.RpcError as error:
+                    time.sleep(retry.pause_s(convert_error(error)))
+        finally:
+            download.abandon()
+
+    def fetch_bytes(self, sha256: str) -> bytes:
+        """Download an artifact into memory and verify it."""
+        with tempfile.TemporaryDirectory(prefix="boardlift-") as folder:
+            return self.fetch(sha256, Path(folder) / "artifact").read_bytes()
+
+    def run(
+        self,
+        model: Model | Path | str,
+        data: Any,
+        variants: Sequence[Variant | str] = ("int16", "int8"),
+        *,
+        gates: Sequence[Gate | str] = (),
+        request_id: str = "",
+        validate_only: bool = False,
+        **options: Any,
+    ) -> Job:
+        """Submit a job and return its handle at once.
+
+        Args:
+            model: A pushed model, or the path of one.
+            data: A pushed dataset, or anything `push_data` takes.
+            variants: Ways to compile: names of presets, texts as `parse_variant` takes them, or `Variant`s.
+            gates: Limits, as texts such as "cosine>=0.99" or as `Gate`s.
+            request_id: Makes a repeated submission the same job; default is a fresh one per call.
+            validate_only: Have the server check the job without creating it.
+            **options: Fields of `RunOptions`.
+
+        Raises:
+            InvalidInputError: Something is wrong with the request.
+        """
+        parsed = tuple(Gate.parse(gate) if isinstance(gate, str) else gate for gate in gates)
+        model = model if isinstance(model, Model) else self.push_model(model)
+        artifact = data if isinstance(data, Artifact) else self.push_data(data)
+        spec = _requests.job_spec(model, artifact, variants, RunOptions(gates=parsed, **options))
+        request = job_pb2.CreateJobRequest(
+            spec=spec, request_id=request_id or _requests.new_request_id(), validate_only=validate_only
+        )
+        return Job(self, _convert.to_job(self._call(self._jobs.CreateJob, request).job))
+
+    def job(self, job_id: str) -> Job:
+        """Return the handle of a job.
+
+        Raises:
+            NotFoundError: There is none of this id.
+        """
+        return Job(self, self.get_job(job_id))
+
+    def get_job(self, job_id: str) -> JobInfo:
+        """Return a job as it is now."""
+        return _convert.to_job(self._call(self._jobs.GetJob, job_pb2.GetJobRequest(job_id=job_id)).job)
+
+    def jobs(self, state: str = "", limit: int = 50) -> Iterator[JobInfo]:
+        """Yield jobs, newest first."""
+        request = job_pb2.ListJobsRequest(page_size=min(limit, JOB_PAGE), state=check_state(state))
+        while limit > 0:
+            answer = self._call(self._jobs.ListJobs, request)
+            yield from (_convert.to_job(job) for job in answer.jobs[:limit])
+            limit -= len(answer.jobs)
+            request.page_token = answer.next_page_token
+            if not answer.next_page_token:
+                return
+
+    def watch(self, job_id: str, after_sequence: int = 0, timeout: float | None = None) -> Iterator[JobEvent]:
+        """Yield a job's events until it ends; `Job.events` is the usual way.
+
+        Raises:
+            DeadlineError: `timeout` seconds passed.
+        """
+        watch, deadline = Watch(job_id, after_sequence, Retry(self._patience_s)), Deadline(timeout)
+        while not watch.ended:
+            call = self._jobs.WatchJob(watch.request(), timeout=deadline.remaining_s(), metadata=self._metadata)
+            try:
+                for message in call:
+                    event = watch.receive(message)
+                    if event:
+                        yield event
+                    if watch.ended:
+                        return
+                time.sleep(watch.close_stream())
+            except grpc.RpcError as error:
+                time.sleep(watch.pause_s(convert_error(error)))
+            finally:
+                call.cancel()
+
+    def cancel_job(self, job_id: str) -> JobInfo:
+        """Ask a job to stop."""
+        return _convert.to_job(self._call(self._jobs.CancelJob, job_pb2.CancelJobRequest(job_id=job_id)).job)
+
+    def boards(self, labels: Mapping[str, str] | None = None) -> list[Board]:
+        """Return the registered boards by id."""
+        request, boards = job_pb2.ListBoardsRequest(page_size=1000, labels=labels or {}), []
+        while True:
+            answer = self._call(self._boards.ListBoards, request)
+            boards += [_convert.to_board(board) for board in answer.boards]
+            if not answer.next_page_token:
+                return boards
+            request.page_token = answer.next_page_token
+
+    def devices(self, labels: Mapping[str, str] | None = None) -> list[Board]:
+        """Alias of `boards`."""
+        return self.boards(labels)
+
+    def server_info(self) -> ServerInfo:
+        """Return what the server says about itself."""
+        return _convert.to_server_info(self._call(self._server.GetServerInfo, toolchain_pb2.GetServerInfoRequest()))
+
+    def _call(self, method: Callable[..., Any], request: Any) -> Any:
+        """Make a short call that may be repeated: reads, and writes whose request names its effect."""
+        retry = Retry(self._patience_s)
+        while True:
+            try:
+                return method(request, timeout=self._timeout_s, metadata=self._metadata)
+            except grpc.RpcError as error:
+                time.sleep(retry.pause_s(convert_error(error)))
+
+    def _send(self, upload: _transfer.Upload) -> None:
+        retry, restarts = Retry(self._patience_s), _transfer.RESTARTS
+        timeout_s = _transfer.transfer_timeout_s(upload.artifact.size_bytes)
+        status = artifact_pb2.GetUploadStatusRequest(sha256=upload.artifact.sha256)
+        while True:
+            kept = self._call(self._artifacts.GetUploadStatus, status)
+            if kept.complete:
+                return
+            try:
+                messages = _transfer.upload_messages(upload, kept.committed_size_bytes)
+                self._artifacts.UploadArtifact(messages, timeout=timeout_s, metadata=self._metadata)
+                return
+            except grpc.RpcError as error:
+                failure = convert_error(error)
+                if isinstance(failure, InvalidInputError) and failure.reason in _transfer.RESTARTABLE and restarts:
+                    restarts -= 1
+                    continue
+                time.sleep(retry.pause_s(failure))
+
+
+def convert_error(error: grpc.RpcError) -> BoardliftError:
+    """Turn a failed sync call into the exception its status means."""
+    return from_rpc_error(cast(grpc.Call, error))

@@ -1,0 +1,166 @@
+"""Boards, server info, and the stage services of the fake server, with made-up answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+
+from boardlift.testing.artifacts import ArtifactServicer
+from boardlift.testing.scenario import SOURCE, Scenario
+from boardlift.v1 import (
+    board_agent_pb2,
+    compiler_pb2,
+    compiler_pb2_grpc,
+    job_pb2,
+    job_pb2_grpc,
+    toolchain_pb2,
+    toolchain_pb2_grpc,
+    transform_pb2,
+    transform_pb2_grpc,
+)
+
+
+class BoardServicer(job_pb2_grpc.BoardServiceServicer):
+    """Lists one simulated board, and what tests add."""
+
+    def __init__(self) -> None:
+        """Start with one board."""
+        info = board_agent_pb2.BoardInfo(
+            id="fake-x5",
+            target="rdk-x5",
+            simulated=True,
+            labels={"lab": "test"},
+            versions={"hrt_model_exec": "0.0"},
+            capabilities=["model_info", "infer", "perf"],
+        )
+        state = board_agent_pb2.BoardState(in_rotation=True)
+        self.boards = [job_pb2.Board(info=info, state=state, online=True)]
+
+    def ListBoards(self, request: job_pb2.ListBoardsRequest, context: grpc.ServicerContext) -> Any:
+        """List the boards that have the labels."""
+        wanted = dict(request.labels).items()
+        return job_pb2.ListBoardsResponse(boards=[b for b in self.boards if wanted <= dict(b.info.labels).items()])
+
+
+class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
+    """Describes the fake server."""
+
+    def GetServerInfo(self, request: toolchain_pb2.GetServerInfoRequest, context: grpc.ServicerContext) -> Any:
+        """Describe it."""
+        tool = toolchain_pb2.ToolchainInfo(name="made-up", version="0.0", simulated=True)
+        return toolchain_pb2.GetServerInfoResponse(name=SOURCE, version="0.1.0", tools=[tool], slots=1)
+
+    def CancelExecution(self, request: toolchain_pb2.CancelExecutionRequest, context: grpc.ServicerContext) -> Any:
+        """Stop nothing."""
+        return toolchain_pb2.CancelExecutionResponse(stopped=False)
+
+
+class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
+    """Gives every model back as it came, with a made-up proof."""
+
+    def __init__(self, scenario: Scenario, artifacts: ArtifactServicer) -> None:
+        """Use the stages "transform" and "ingest" of `scenario`."""
+        self._scenario = scenario
+        self._artifacts = artifacts
+
+    def InspectModel(self, request: transform_pb2.InspectModelRequest, context: grpc.ServicerContext) -> Any:
+        """Describe a model."""
+        return transform_pb2.InspectModelResponse(summary=transform_pb2.ModelSummary(opset=17, nodes=3))
+
+    def PrepareDataset(self, request: transform_pb2.PrepareDatasetRequest, context: grpc.ServicerContext) -> Any:
+        """Accept a dataset."""
+        script = self._scenario.script("ingest", "")
+        finding = toolchain_pb2.Finding(
+            code="FEW_SAMPLES",
+            severity=toolchain_pb2.Finding.SEVERITY_WARNING,
+            message="Made up: there are few samples.",
+            subject="obs",
+            remedy="Add samples.",
+        )
+        response = transform_pb2.PrepareDatasetResponse(
+            calibration=request.dataset,
+            heldout=request.dataset,
+            calibration_samples=64,
+            heldout_samples=256,
+            findings=[finding],
+        )
+        if script.failure_code:
+            response.failure.CopyFrom(_failure(script.failure_code, script.failure_message))
+        return response
+
+    def PlanTransform(self, request: transform_pb2.PlanTransformRequest, context: grpc.ServicerContext) -> Any:
+        """Plan one pass."""
+        step = transform_pb2.PlannedPass(id="cut-outputs", reason="made up", exactness="bit-exact")
+        return transform_pb2.PlanTransformResponse(passes=[step], assumptions=["dimension N of obs taken as 1"])
+
+    def TransformModel(
+        self, request: transform_pb2.TransformModelRequest, context: grpc.ServicerContext
+    ) -> Iterator[Any]:
+        """Give the model back."""
+        response = transform_pb2.TransformModelResponse
+        yield response(sequence=1, progress=toolchain_pb2.Progress(step="cut-outputs", fraction=0.5))
+        script = self._scenario.script("transform", "")
+        if script.failure_code:
+            failure = _failure(script.failure_code, script.failure_message)
+            yield response(sequence=2, result=transform_pb2.TransformResult(failure=failure))
+            return
+        source = request.model
+        inline = source.WhichOneof("source") == "inline_model"
+        data = source.inline_model if inline else self._artifacts.stored[source.artifact.sha256][0]
+        yield response(sequence=2, result=_transform_result(self._artifacts.put(data, "application/onnx")))
+
+    def ListPasses(self, request: transform_pb2.ListPassesRequest, context: grpc.ServicerContext) -> Any:
+        """List one pass."""
+        step = transform_pb2.PassDescription(
+            id="cut-outputs", summary="Keeps the named outputs.", exactness="bit-exact"
+        )
+        return transform_pb2.ListPassesResponse(passes=[step])
+
+
+class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
+    """Finds every model fine."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        """Use the stage "check" of `scenario`."""
+        self._scenario = scenario
+
+    def CheckModel(self, request: compiler_pb2.CheckModelRequest, context: grpc.ServicerContext) -> Iterator[Any]:
+        """Place one node on the BPU and one on the CPU."""
+        script = self._scenario.script("check", "")
+        nodes = [
+            compiler_pb2.NodePlacement(node="Gemm_0", device="BPU", type="HzSQuantizedConv", dtype="int8"),
+            compiler_pb2.NodePlacement(node="Elu_1", device="CPU", subgraph=-1, type="Elu", reason="made up"),
+        ]
+        result = compiler_pb2.CheckResult(nodes=nodes, bpu_subgraphs=1, bpu_nodes=1, cpu_nodes=1)
+        if script.failure_code:
+            result = compiler_pb2.CheckResult(failure=_failure(script.failure_code, script.failure_message))
+        yield compiler_pb2.CheckModelResponse(sequence=1, log=toolchain_pb2.LogLine(text="checking", source="stdout"))
+        yield compiler_pb2.CheckModelResponse(sequence=2, result=result)
+
+
+def _failure(code: str, message: str) -> toolchain_pb2.StageFailure:
+    return toolchain_pb2.StageFailure(
+        code=code, message=message, subject="node_1", remedy="Change the scenario.", user_fault=True
+    )
+
+
+def _transform_result(model: Any) -> transform_pb2.TransformResult:
+    spec = toolchain_pb2.TensorSpec
+    io_map = transform_pb2.IoMapping(
+        direction=transform_pb2.IoMapping.DIRECTION_INPUT,
+        before=spec(name="obs", dtype="float32", shape=[-1, 225]),
+        after=spec(name="obs_4d", dtype="float32", shape=[1, 1, 1, 225]),
+        rule="reshape to [1, 1, 1, 225]",
+    )
+    figure = toolchain_pb2.Figure(
+        name="max_abs", value=7e-7, unit="1", kind=toolchain_pb2.FIGURE_KIND_SIMULATED, source=SOURCE
+    )
+    return transform_pb2.TransformResult(
+        model=model,
+        io_map=[io_map],
+        passes=[transform_pb2.PassReport(id="cut-outputs", nodes_before=10, nodes_after=7)],
+        equivalence=[toolchain_pb2.OutputComparison(output="actions", samples=256, figures=[figure])],
+        assumptions=["dimension N of obs taken as 1"],
+    )
