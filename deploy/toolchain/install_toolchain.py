@@ -59,6 +59,7 @@ class InstallFailed(Exception):
 
 
 def say(text: str) -> None:
+    """Print one line of progress to standard error."""
     print(f"boardlift: {text}", file=sys.stderr, flush=True)
 
 
@@ -71,7 +72,7 @@ def require_machine() -> None:
     system, machine = platform.system(), platform.machine()
     if system != "Linux" or machine not in ("x86_64", "AMD64"):
         raise CannotInstall(
-            f"the vendor publishes the toolchain for x86-64 Linux only and this machine is {machine} {system};"
+            f"the vendor's toolchain is for x86-64 Linux and this machine is {machine} {system};"
             " point the compiler client at a machine that has it (everything but check, compile and simulate works here)"
         )
     if platform.libc_ver(sys.executable)[0] not in ("glibc", ""):
@@ -79,10 +80,12 @@ def require_machine() -> None:
 
 
 def run(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end and keep its output."""
     return subprocess.run(command, text=True, capture_output=True, check=False, **options)  # type: ignore[call-overload]
 
 
 def is_python310(path: str) -> bool:
+    """Tell whether a path is a Python 3.10 that can make environments."""
     try:
         done = run([path, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"], timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -91,11 +94,13 @@ def is_python310(path: str) -> bool:
 
 
 def find_uv() -> str | None:
+    """Return the uv program beside this interpreter or on PATH."""
     beside = Path(sys.executable).parent / "uv"
     return str(beside) if beside.exists() else shutil.which("uv")
 
 
 def python310_candidates() -> list[str]:
+    """Return places where a Python 3.10 may be, best first."""
     found = [os.environ.get("BOARDLIFT_TOOLCHAIN_PYTHON", ""), shutil.which("python3.10") or "", sys.executable]
     roots = [os.environ.get("PYENV_ROOT", ""), str(Path.home() / ".pyenv")]
     for root in filter(None, roots):
@@ -131,6 +136,7 @@ def find_python310() -> str:
 
 
 def recipe_digest() -> str:
+    """Return a digest of everything that decides what gets installed."""
     digest = hashlib.sha256()
     for path in (REQUIREMENTS, PLACEHOLDER_SOURCE):
         digest.update(path.read_bytes())
@@ -148,8 +154,7 @@ def write_placeholders(site_packages: Path) -> None:
         folder = site_packages.joinpath(*name.split("."))
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "__init__.py").write_text(
-            "from boardlift_placeholder import resolver\n\n"
-            f"__getattr__ = resolver(__name__, {harmless!r})\n",
+            f"from boardlift_placeholder import resolver\n\n__getattr__ = resolver(__name__, {harmless!r})\n",
             encoding="utf-8",
         )
 
@@ -193,6 +198,7 @@ def already_installed(dest: Path) -> bool:
 
 
 def clear_destination(dest: Path) -> None:
+    """Remove an unfinished or outdated installation; never anything that is not a Python environment."""
     if not dest.exists():
         return
     if any(dest.iterdir()) and not (dest / "pyvenv.cfg").exists():
@@ -222,6 +228,7 @@ def install(dest: Path) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
+    """Install or probe; returns the exit code."""
     parser = argparse.ArgumentParser(description="Install the RDK X5 toolchain into its own folder.")
     parser.add_argument("dest", type=Path, help="folder of the environment, e.g. .boardlift/toolchain")
     parser.add_argument("--probe", action="store_true", help="only say whether DEST works")
@@ -234,7 +241,7 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         require_machine()
         dest.parent.mkdir(parents=True, exist_ok=True)
-        with open(dest.parent / f".{dest.name}.lock", "w", encoding="utf-8") as lock:
+        with (dest.parent / f".{dest.name}.lock").open("w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if already_installed(dest):
                 say(f"toolchain already installed at {dest}")

@@ -50,6 +50,16 @@ class CompilerServiceStub(object):
                 request_serializer=boardlift_dot_v1_dot_compiler__pb2.SimulateModelRequest.SerializeToString,
                 response_deserializer=boardlift_dot_v1_dot_compiler__pb2.SimulateModelResponse.FromString,
                 _registered_method=True)
+        self.DescribeToolchain = channel.unary_unary(
+                '/boardlift.v1.CompilerService/DescribeToolchain',
+                request_serializer=boardlift_dot_v1_dot_compiler__pb2.DescribeToolchainRequest.SerializeToString,
+                response_deserializer=boardlift_dot_v1_dot_compiler__pb2.DescribeToolchainResponse.FromString,
+                _registered_method=True)
+        self.ConvertConfig = channel.unary_unary(
+                '/boardlift.v1.CompilerService/ConvertConfig',
+                request_serializer=boardlift_dot_v1_dot_compiler__pb2.ConvertConfigRequest.SerializeToString,
+                response_deserializer=boardlift_dot_v1_dot_compiler__pb2.ConvertConfigResponse.FromString,
+                _registered_method=True)
 
 
 class CompilerServiceServicer(object):
@@ -77,6 +87,20 @@ class CompilerServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DescribeToolchain(self, request, context):
+        """Tells what the toolchain is and which knobs it has, with unit, range and default.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ConvertConfig(self, request, context):
+        """Converts an existing makertbin YAML into a typed variant without losing a key, and lints it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CompilerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -94,6 +118,16 @@ def add_CompilerServiceServicer_to_server(servicer, server):
                     servicer.SimulateModel,
                     request_deserializer=boardlift_dot_v1_dot_compiler__pb2.SimulateModelRequest.FromString,
                     response_serializer=boardlift_dot_v1_dot_compiler__pb2.SimulateModelResponse.SerializeToString,
+            ),
+            'DescribeToolchain': grpc.unary_unary_rpc_method_handler(
+                    servicer.DescribeToolchain,
+                    request_deserializer=boardlift_dot_v1_dot_compiler__pb2.DescribeToolchainRequest.FromString,
+                    response_serializer=boardlift_dot_v1_dot_compiler__pb2.DescribeToolchainResponse.SerializeToString,
+            ),
+            'ConvertConfig': grpc.unary_unary_rpc_method_handler(
+                    servicer.ConvertConfig,
+                    request_deserializer=boardlift_dot_v1_dot_compiler__pb2.ConvertConfigRequest.FromString,
+                    response_serializer=boardlift_dot_v1_dot_compiler__pb2.ConvertConfigResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +212,60 @@ class CompilerService(object):
             '/boardlift.v1.CompilerService/SimulateModel',
             boardlift_dot_v1_dot_compiler__pb2.SimulateModelRequest.SerializeToString,
             boardlift_dot_v1_dot_compiler__pb2.SimulateModelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DescribeToolchain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/boardlift.v1.CompilerService/DescribeToolchain',
+            boardlift_dot_v1_dot_compiler__pb2.DescribeToolchainRequest.SerializeToString,
+            boardlift_dot_v1_dot_compiler__pb2.DescribeToolchainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ConvertConfig(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/boardlift.v1.CompilerService/ConvertConfig',
+            boardlift_dot_v1_dot_compiler__pb2.ConvertConfigRequest.SerializeToString,
+            boardlift_dot_v1_dot_compiler__pb2.ConvertConfigResponse.FromString,
             options,
             channel_credentials,
             insecure,

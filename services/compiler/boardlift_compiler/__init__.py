@@ -1,0 +1,1 @@
+"""The vendor toolchain as a service that explains itself."""

@@ -1,0 +1,36 @@
+"""Start the compiler service: `boardlift-compiler-server`. All settings come from `BOARDLIFT_*` variables."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import replace
+
+from boardlift.errors import BoardliftError
+from boardlift_servicekit import logs
+from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.server import ServerSettings
+from boardlift_servicekit.settings import from_environment
+
+from boardlift_compiler.server import serve
+from boardlift_compiler.settings import AllSettings, Settings
+
+DEFAULT_LISTEN = "127.0.0.1:50052"
+
+
+def main() -> None:
+    """Run until SIGTERM or SIGINT; exits with 2 when a setting is wrong, with 3 when the machinery fails."""
+    try:
+        server = from_environment(ServerSettings)
+        if server.listen == ServerSettings.listen:
+            server = replace(server, listen=DEFAULT_LISTEN)
+        settings = AllSettings(from_environment(Settings), server, from_environment(ChannelSettings))
+        logs.configure("compiler", settings.own.log_level)
+        asyncio.run(serve(settings))
+    except BoardliftError as error:
+        print(f"boardlift-compiler-server: {error}", file=sys.stderr)
+        sys.exit(3 if error.retryable else 2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""No silent fallback: compare what was asked with what was built, node by node; pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from boardlift_compiler import op_truth
+from boardlift_compiler.findings import Finding
+from boardlift_compiler.parse_log import LogFacts
+from boardlift_compiler.parse_tables import NodeRow
+from boardlift_compiler.read_model import ModelSummary, Node
+from boardlift_compiler.spec import CompileSpec
+
+PREPROCESS = "HZ_PREPROCESS_FOR_"
+
+
+def placement_reasons(spec: CompileSpec, model: ModelSummary, facts: LogFacts) -> dict[str, str]:
+    """Return per printed node why it is not as asked: on the CPU, or in int8 although int16 was asked."""
+    nodes = {_printed(n.name): n for n in model.nodes}
+    reasons: dict[str, str] = {}
+    for row in facts.nodes:
+        reason = _row_reason(row, nodes.get(row.node), spec, model, facts)
+        if reason:
+            reasons[row.node] = reason
+    return reasons
+
+
+def _printed(name: str) -> str:
+    return "..." + name[-47:] if len(name) > 50 else name
+
+
+def _row_reason(row: NodeRow, node: Node | None, spec: CompileSpec, model: ModelSummary, facts: LogFacts) -> str:
+    if row.device == "CPU":
+        if node is None:
+            return "inserted by the tool; it has no BPU form here"
+        asked = {o.node for o in spec.nodes if o.device == "CPU"} | set(spec.calibration.run_on_cpu)
+        if node.name in asked:
+            return "as asked"
+        return op_truth.cpu_reason(node, model, spec.wants_int16) or f"{node.op_type} has no BPU form in this place"
+    if row.dtype == "int8" and _asked_int16(row, spec):
+        if row.node in facts.set_back:
+            return f"the tool set it back to {facts.set_back[row.node]}: " + (
+                (op_truth.stays_int8(node, model) if node else "") or "its result leaves the BPU directly"
+            )
+        if row.node.startswith(PREPROCESS):
+            return "image preprocessing is int8 by nature"
+        return (op_truth.stays_int8(node, model) if node else "") or f"{row.type} has no int16 form here"
+    return ""
+
+
+def _asked_int16(row: NodeRow, spec: CompileSpec) -> bool:
+    if spec.wants_int16:
+        return True
+    return any(_printed(o.node) == row.node and o.input_type == "int16" for o in spec.nodes)
+
+
+def find_fallbacks(
+    spec: CompileSpec, model: ModelSummary, facts: LogFacts, samples_given: int, first_md5: Mapping[str, str]
+) -> list[Finding]:
+    """Return a finding per thing that was asked and not built.
+
+    Args:
+        spec: The completed spec.
+        model: The model.
+        facts: What the log says.
+        samples_given: Samples written per input; 0 without calibration.
+        first_md5: Per input the MD5 of the first file we wrote.
+    """
+    reasons = placement_reasons(spec, model, facts)
+    findings = list(_node_findings(spec, facts, reasons))
+    findings += _device_findings(spec, facts)
+    if samples_given and facts.samples != samples_given:
+        findings.append(
+            Finding(
+                "SAMPLES_NOT_READ",
+                "error",
+                f"{samples_given} samples were given and the tool read {facts.samples}.",
+                "",
+                "Keep the log and report it.",
+            )
+        )
+    if samples_given and sorted(facts.first_md5) != sorted(first_md5.values()):
+        findings.append(
+            Finding(
+                "SAMPLES_NOT_OURS",
+                "error",
+                "The tool's checksum of the first sample is not that of the file written.",
+                "",
+                "Keep the log and report it.",
+            )
+        )
+    if facts.batch_fallback:
+        findings.append(
+            Finding(
+                "CALIBRATION_BATCH_FALLBACK",
+                "note",
+                "A Reshape with a fixed batch made calibration run one by one: 4 to 6 times slower.",
+                "",
+                "The transform pass batch-safe-reshape cures it.",
+            )
+        )
+    return findings + _suspicious(facts)
+
+
+def _node_findings(spec: CompileSpec, facts: LogFacts, reasons: Mapping[str, str]) -> list[Finding]:
+    found = []
+    for row in facts.nodes:
+        reason = reasons.get(row.node, "")
+        if not reason or reason == "as asked" or row.node.startswith(PREPROCESS):
+            continue
+        if row.device == "BPU":
+            found.append(
+                Finding(
+                    "INT16_FELL_BACK",
+                    "error",
+                    f"{row.node} was asked in int16 and built in int8: {reason}.",
+                    row.node,
+                    _int16_remedy(reason),
+                )
+            )
+        else:
+            found.append(
+                Finding(
+                    "NODE_ON_CPU",
+                    "warning",
+                    f"{row.node} ({row.type}) runs on the CPU: {reason}.",
+                    row.node,
+                    op_truth.CHEAP_REWRITES.get(row.type, ("", ""))[1],
+                )
+            )
+    return found
+
+
+def _int16_remedy(reason: str) -> str:
+    if "input channels" in reason or "leaves the BPU" in reason:
+        return "Split the head into parts of at most 256 input channels (transform pass split-wide-head)."
+    return "Accept int8 for this node, or rewrite it as a convolution."
+
+
+def _device_findings(spec: CompileSpec, facts: LogFacts) -> list[Finding]:
+    rows: dict[str, NodeRow] = {r.node: r for r in facts.nodes}
+    found = []
+    asked_bpu = [o.node for o in spec.nodes if o.device == "BPU"] + list(spec.calibration.run_on_bpu)
+    for name in asked_bpu:
+        row = rows.get(_printed(name))
+        if row is not None and row.device == "CPU":
+            found.append(
+                Finding(
+                    "BPU_FELL_BACK",
+                    "error",
+                    f"{name} was asked on the BPU and runs on the CPU.",
+                    name,
+                    "The operator has no BPU form in this place; rewrite it.",
+                )
+            )
+    for name in [o.node for o in spec.nodes if o.device == "CPU"] + list(spec.calibration.run_on_cpu):
+        row = rows.get(_printed(name))
+        if row is not None and row.device == "BPU":
+            found.append(
+                Finding("CPU_NOT_HONOURED", "warning", f"{name} was asked on the CPU and runs on the BPU.", name)
+            )
+    return found
+
+
+def _suspicious(facts: LogFacts) -> list[Finding]:
+    found = []
+    bad: Sequence[NodeRow] = [r for r in facts.nodes if r.cosine is not None and math.isnan(r.cosine)]
+    if bad or any(math.isnan(o.cosine) for o in facts.outputs):
+        where = bad[0].node if bad else facts.outputs[0].output
+        found.append(
+            Finding(
+                "COSINE_NAN",
+                "error",
+                f"The tool's own cosine is NaN, first at {where}.",
+                where,
+                "Weights or constants overflow, or the samples are degenerate.",
+            )
+        )
+    for text in facts.warnings:
+        if "illegal threshold" in text or "inf threshold" in text:
+            found.append(
+                Finding(
+                    "THRESHOLD_ILLEGAL",
+                    "error",
+                    text[:300],
+                    _first_word_after(text, "in "),
+                    "The calibration data or the weights before this node are degenerate.",
+                )
+            )
+        elif "got unexpected" in text and "threshold" in text:
+            found.append(
+                Finding(
+                    "THRESHOLD_UNEXPECTED",
+                    "warning",
+                    text[:300],
+                    _first_word_after(text, "conv ").rstrip("!"),
+                    "Check preprocessing and weights.",
+                )
+            )
+    return found
+
+
+def _first_word_after(text: str, marker: str) -> str:
+    rest = text.partition(marker)[2].split()
+    return rest[0].rstrip(",") if rest else ""

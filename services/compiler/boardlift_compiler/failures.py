@@ -1,0 +1,247 @@
+"""The table of failure kinds of the vendor toolchain: code, recognition, cause, remedy, and the pass that cures it.
+
+One row per kind. ``pattern`` is searched in the tool's error text (error records, or the last lines when there are
+none); its group ``subject`` names the node, file or parameter at fault. Rows are tried in order: special before
+general. Failures that leave no text (signals, time-outs, a full disk) are told apart in ``explain_failure``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FailureKind:
+    """One way to fail."""
+
+    code: str
+    """Stable code, UPPER_SNAKE."""
+    cause: str
+    """One sentence: what is wrong; ``{subject}`` is filled in."""
+    remedy: str
+    """One thing to do about it."""
+    pattern: re.Pattern[str] | None = None
+    """Recognises the tool's text; None for kinds that are recognised otherwise."""
+    user_fault: bool = True
+    """False when the machinery is at fault, so that a retry elsewhere may help."""
+    cure: str = ""
+    """Id of the transform pass that cures it; empty when none does."""
+
+
+def _row(
+    code: str, pattern: str | None, cause: str, remedy: str, *, user_fault: bool = True, cure: str = ""
+) -> FailureKind:
+    compiled = re.compile(pattern, re.S) if pattern is not None else None
+    return FailureKind(code, cause, remedy, compiled, user_fault, cure)
+
+
+S = r"(?P<subject>[^\n]+?)"
+
+MODEL_KINDS = (
+    _row("OPSET_TOO_HIGH", r"The opset version of the (?:onnx )?model is (?P<subject>\d+), (?:the maximum|only model)",
+         "The model uses opset {subject}; the toolchain reads at most 11.",
+         "Run the transform stage, or export again with opset_version=11.", cure="downgrade-opset"),
+    _row("IR_VERSION_TOO_HIGH", r"The ir version of the model is (?P<subject>\d+), which is greater",
+         "The file has IR version {subject}; the toolchain reads at most 9.",
+         "Run the transform stage, or set model.ir_version = 7 and save again.", cure="downgrade-opset"),
+    _row("DYNAMIC_SHAPE", rf"The input_shape {S} of the model is a dynamic shape"
+         rf"|For input (?P<subject2>\S+), the input shape .* is invalid as there exist missing or dynamic"
+         rf"|The shape of model input:(?P<subject3>\S+) is .* which has dimensions of 0",
+         "The input has a dimension that is not a fixed number above zero: {subject}.",
+         "Fix the shape: run the transform stage, or give the shape in the input spec.",
+         cure="fix-dynamic-dims"),
+    _row("CUSTOM_DOMAIN", r"nodes:\[(?P<subject>[^\]]*)\] are specified as domain|unsupported domain detected",
+         "Nodes {subject} belong to an operator domain that is not ONNX's own.",
+         "Export without custom operators, or replace them by official ones before the compile."),
+    _row("INT64_AXIS", rf"error info: {S} currently only support (?:INT32|FLOAT),? but gives INT64",
+         "{subject} gets an int64 index; the board's kernel takes int32.",
+         "Cast the index or axis tensor to int32 in the export."),
+    _row("CPU_OPERATOR_CONSTRAINT", r"The node name is (?P<subject>\S+) and the node type is [^\n]+Constraints exist",
+         "Node {subject} falls to the CPU and its kernel there does not take this form.",
+         "Rewrite the node; the evidence names the constraint."),
+    _row("QDQ_UNSUPPORTED", r"HorizonRT not support these cpu operators: [^\n]*HzCalibration",
+         "The model holds QuantizeLinear/DequantizeLinear pairs; the toolchain quantises float models only.",
+         "Export the float model and let the toolchain calibrate it.", cure="strip-qdq"),
+    _row("CPU_OPERATOR_UNSUPPORTED", rf"HorizonRT not support these cpu operators: {S}(?:\n|$)",
+         "The board has no kernel for {subject}, neither on the BPU nor on the CPU.",
+         "Replace the operator by ones the board has, or cut the graph before it."),
+    _row("CONV_RANK_UNSUPPORTED", r"Error Node Info\(name:(?P<subject>[^;]*); kind:HzPreQuantConv\)[^E]*Error Pass"
+         r"\(quantize_conv\)[^E]*Error message:[^\n]*undefined attribute 'dilations'",
+         "Conv {subject} is not two-dimensional; the BPU has 2-D convolutions only.",
+         "Rewrite it as 2-D convolutions."),
+    _row("GRU_UNROLL", r"Error Pass\(split_gru\)",
+         "The toolchain fails to unroll a GRU whose Y_h output is not used.",
+         "Wire both outputs Y and Y_h of the GRU, or unroll it.", cure="unroll-recurrent"),
+    _row("CLIP_BOUND_RANK", r"min should be a scalar|max should be a scalar",
+         "A Clip has its bounds as one-element tensors of rank 1; calibration wants scalars.",
+         "Make min and max rank 0.", cure="normalize-clip"),
+    _row("INT16_SPLIT_CLASH", r"variable[^\n]*?(?P<subject>\S+_scale_int(?:8|16)) already exists in graph inputs",
+         "With all nodes in int16 the toolchain trips over {subject}: a Split feeds only nodes without int16 support.",
+         "Compile this model in int8 or list the int16 nodes one by one."),
+    _row("NAN_WEIGHT", r"find NaN threshold in (?P<subject>\S+?)(?:_HzCalibration)?,",
+         "Weight {subject} holds NaN.", "Export a fully trained checkpoint; NaN in weights is a training fault."),
+    _row("WEIGHT_TYPE_UNSUPPORTED", r"(?:u?n?s?u?p)?ported input data type",
+         "A weight is not float32 (float16 or float64).", "Export in float32.", cure="cast-to-float32"),
+    _row("NOTHING_FOR_BPU", r"There is no node can execute on BPU|No q?g?uantifiable nodes were found",
+         "No node can run on the BPU: the graph has no 2-D Conv, Gemm or MatMul with constant weights.",
+         "Check the outputs the model was cut to, and that convolutions are 2-D (lift Conv1d to 4-D).",
+         cure="lift-rank"),
+    _row("OUTPUT_NODE_UNKNOWN", r"error message: '(?P<subject>[^'\n]+)'\s*$",
+         "output_nodes names {subject}, which the model does not have.", "Use a node name of the model."),
+    _row("TOO_MANY_OUTPUTS", r"max output num is (?P<subject>\d+)",
+         "The model has more than {subject} outputs.", "Cut it to the outputs that are used.",
+         cure="cut-outputs"),
+    _row("CONTROL_FLOW_UNSUPPORTED", r"eraseOutput: Assertion", "The model holds control flow (If, Loop).",
+         "Fold it away: constant conditions disappear in the transform stage.", cure="fold-constants"),
+    _row("INVALID_MODEL", r"The onnx model is invalid|shape_inference failed|ERROR during shape inference"
+         r"|Inferred shape and existing shape differ",
+         "ONNX's own checks refuse the model: an unknown operator, a wrong attribute or contradicting shapes.",
+         "Run onnx.checker.check_model(full_check=True) on it and export again."),
+    _row("MODEL_UNREADABLE", r"Protobuf decoding consumed too few bytes|Error parsing message with type 'onnx"
+         r"|can't find input in model",
+         "The file is not a complete ONNX model.", "Upload the file again; compare its size with the original's."),
+    _row("MODEL_MISSING", rf"Can not find onnx_model file given: {S}, please", "The model file is missing: {subject}.",
+         "Try again; if it stays, look at the artifact store.", user_fault=False),
+)  # fmt: skip
+
+INPUT_KINDS = (
+    _row("CALIBRATION_SAMPLE_SIZE",
+         r"load cal data for input '?(?P<subject>[^'\n]+?)'? error|cannot reshape array of size",
+         "A calibration sample of input {subject} has another size than the input (wrong shape, dtype or .npy file).",
+         "Write samples as raw float32 of the input's shape; boardlift does this from an .npz."),
+    _row("CALIBRATION_DIR_MISSING", rf"Cal_data_dir does not exist: {S}(?:\n|$)",
+         "The calibration folder does not exist: {subject}.", "Name an existing folder in cal_data_dir."),
+    _row("CALIBRATION_EMPTY", rf"Directory {S} is empty, please check calibration",
+         "The calibration folder is empty: {subject}.", "Put 20 to 100 samples into it."),
+    _row("CALIBRATION_DIR_COUNT", r"Wrong cal_dir num given",
+         "There is not one calibration folder per input.", "Name one folder per input, separated by ';'."),
+    _row("INPUT_NAME_UNKNOWN", r"Input name does not exist in model file: (?P<subject>\S+?)\.? name list",
+         "The model has no input named {subject}.", "Use the input names of the model."),
+    _row("INPUT_SHAPE_SYNTAX", r"Input shape parse failed\. Input: (?P<subject>\S+)",
+         "input_shape {subject} is not written like 1x3x32x32.", "Separate the dimensions by x."),
+    _row("INPUT_TYPE_PAIR", r"input_type_train '(?P<subject>\w+)' is not supported transform to input_type_rt",
+         "An input trained as {subject} cannot be fed as asked on the board.",
+         "Allowed: rgb/bgr -> nv12, yuv444, rgb, bgr; yuv444 -> nv12, yuv444; gray -> gray; featuremap -> featuremap."),
+    _row("IMAGE_SIZE_ODD", r"(?:Invalid (?P<subject>nv12|yuv444) input shape|does not support odd size)",
+         "A {subject} input needs even height and width.", "Change the input size to even numbers."),
+    _row("NORM_TYPE_INVALID", r"is featuremap, this input only support norm_type no_preprocess|norm_type[^\n]*invalid",
+         "A featuremap input takes no mean or scale.", "Normalise before the model, or use an image input type."),
+)  # fmt: skip
+
+CONFIG_KINDS = (
+    _row("MARCH_INVALID", r"User input march invalid: '(?P<subject>[^']*)'|'--march': '(?P<subject2>[^']*)' is not one",
+         "march {subject} is not one this toolchain builds for.", "Use bayes-e for RDK X5."),
+    _row("CORE_NUM_UNSUPPORTED", r"not support execute one model on \d+ ?core",
+         "The chip has one BPU core and two were asked.", "Set core_num to 1."),
+    _row("OPTIMIZE_LEVEL_INVALID", r"optimize_level invalid, '(?P<subject>[^']*)'",
+         "Optimise level {subject} does not exist.", "Use O0, O1, O2 or O3."),
+    _row("COMPILE_MODE_INVALID", r"Invalid compile model received\. (?P<subject>\S+) is invalid",
+         "Compile mode {subject} does not exist.", "Use latency, bandwidth or balance."),
+    _row("CALIBRATION_METHOD_INVALID", r"calibration_type invalid, '(?P<subject>[^']*)'",
+         "Calibration method {subject} does not exist.", "Use default, mix, kl, max, load or skip."),
+    _row("OPTIMIZATION_INVALID", r"The optimization parameter: (?P<subject>\S+) is not supported",
+         "The optimization word {subject} does not exist for this chip.",
+         "Use words like set_all_nodes_int16, set_Softmax_input_int8, asymmetric, bias_correction."),
+    _row("CONFIG_UNKNOWN_KEY", r"Wrong key '(?P<subject>[^']+)' in",
+         "The YAML has an unknown section or key {subject}.", "Remove it; boardlift lint names the known ones."),
+    _row("CONFIG_SYNTAX", r"while (?:parsing|scanning) (?:a|an|the) (?P<subject>[^\n]+)",
+         "The YAML is not well formed ({subject}).", "Correct its syntax; boardlift lint points at the line."),
+    _row("CONFIG_SECTION_INVALID", r"Key '(?P<subject>[^']+)' error|Missing keys: (?P<subject2>[^\n]+)",
+         "The YAML's section {subject} lacks a key or holds a wrong value.",
+         "Compare it with what `boardlift compile --lint` says."),
+    _row("CONFIG_MISSING_KEY", r"Wrong num of (?P<subject>\w+) received",
+         "{subject} is missing or is not given once per input.", "Give one value per input, separated by ';'."),
+    _row("CONFIG_MISSING", r"'-c' / '--config': Path '(?P<subject>[^']*)' does not exist|not NoneType",
+         "No YAML file was given, or it does not exist: {subject}.", "Pass an existing YAML file."),
+    _row("NODE_INFO_SYNTAX", r"expected string or bytes-like object|currently we only support Conv_0:int16",
+         "node_info is not in a form the tool reads: an unquoted ON is YAML's true, and names with special characters"
+         " need the mapping form.", "Write node_info as a mapping with 'ON' in quotes."),
+    _row("MODEL_TYPE_MISSING", r"wrong model type (?P<subject>\S+)", "The command line lacks --model-type.",
+         "Pass --model-type onnx.", user_fault=False),
+    _row("COMMAND_USAGE", r"No such option:? '?(?P<subject>[^'\n]+)|Usage: hb_",
+         "The command line has an option the tool does not know: {subject}.",
+         "The installed tool version differs from the one this service was made for.", user_fault=False),
+)  # fmt: skip
+
+MACHINE_KINDS = (
+    _row("TOOLCHAIN_PATH", r"can not find hbdk library", "The tool's own folder is not on PATH.",
+         "Install the toolchain with `make toolchain` and point BOARDLIFT_TOOLCHAIN at it.", user_fault=False),
+    _row("DISK_FULL", r"No space left on device|Disk quota exceeded", "The disk is full.",
+         "Free space in the work folder, then run again.", user_fault=False),
+    _row("OUT_OF_MEMORY", r"MemoryError|std::bad_alloc|Cannot allocate memory|Unable to allocate"
+         r"|hbdk-cc compile hbir model failed with returncode -9",
+         "Memory ran out.", "Use fewer compiler jobs or samples, or a machine with more memory.", user_fault=False),
+    _row("COMPILER_CRASH", r"hbdk-cc compile hbir model failed with returncode -(?P<subject>\d+)",
+         "The vendor's compiler died by signal {subject}.", "Try optimise level O2; report the model to the vendor."),
+    _row("WORK_FOLDER_UNWRITABLE", r"\[Errno (?:2|13|20|30)\] (?:No such file or directory|Permission denied"
+         r"|Not a directory|Read-only file system): '?(?P<subject>[^'\n]*)'?",
+         "The work folder cannot be written: {subject}.", "Give the service a writable work folder.",
+         user_fault=False),
+    _row("GPU_IMAGE", r"cudaErrorNoKernelImageForDevice", "The GPU image runs without a matching GPU.",
+         "Use the CPU image.", user_fault=False),
+    _row("COMPILED_MODEL_UNREADABLE", r"is not a bin model|Graphs of the model is empty",
+         "The compiled file is damaged or not a compiled model.", "Compile again.", user_fault=False),
+    _row("COMPILER_FAILED", r"hbdk-cc compile hbir model failed with returncode (?P<subject>\d+)",
+         "The vendor's compiler refused the model (exit code {subject}).", "The evidence has its reason."),
+    _row("VENDOR_PASS_FAILED", r"Error Node Info\(name:(?P<subject>[^;]*);|There is a Pass Error",
+         "A pass of the vendor's optimiser fails on node {subject}.",
+         "Rewrite that node, or report it with the model to the vendor."),
+    _row("TOOL_REFUSED", r"ERROR-OCCUR-DURING \{(?P<subject>[^}]+)\}|ERROR|Error|exception in command",
+         "The tool refused for a reason that has no code here yet ({subject}).", "Read the evidence and the log."),
+)  # fmt: skip
+
+SILENT_KINDS = (
+    _row("CRASH", None, "The tool crashed by signal {subject}.",
+         "If it repeats, the model triggers a fault of the tool: the evidence shows its last step."),
+    _row("CPU_UNSUPPORTED", None, "The processor lacks vector instructions the toolchain was built with.",
+         "Use an x86-64 machine with AVX2; pass the host CPU through to a virtual machine.", user_fault=False),
+    _row("KILLED", None, "Something else ended the tool (signal {subject}); often the system's memory guard.",
+         "Look at the machine's memory; fewer slots or jobs need less.", user_fault=False),
+    _row("TIMEOUT", None, "The tool did not finish within {subject} s.",
+         "Use optimise level O2, fewer samples, or allow more time."),
+    _row("HANG", None, "The tool printed nothing for {subject} s and used no processor time.",
+         "If it repeats with this model, the evidence shows the step at which it hangs."),
+    _row("NO_COMPILED_MODEL", None, "The tool said it succeeded but left no compiled model.",
+         "Run again; keep the log if it repeats.", user_fault=False),
+    _row("NOT_CLOSED", None, "The tool ended with exit code 0 but without its closing line.",
+         "Run again; keep the log if it repeats.", user_fault=False),
+    _row("MARCH_MISMATCH", None, "The compiled model is for {subject}, not for this target.",
+         "Compile with march bayes-e.", user_fault=False),
+    _row("LOG_NOT_UNDERSTOOD", None, "The log of this tool version cannot be read: {subject}.",
+         "Install the toolchain version this release was made for.", user_fault=False),
+    _row("EXIT_CODE", None, "The tool ended with exit code {subject} and no message.", "Read the log.",
+         user_fault=False),
+    _row("CALIBRATION_NOT_FINITE", None, "Calibration samples of {subject} hold NaN or Inf; the tool accepts them and"
+         " builds a useless model.", "Remove the broken samples."),
+    _row("CALIBRATION_ALL_ZERO", None, "All calibration samples of {subject} are zero; the tool accepts them and builds"
+         " a useless model.", "Record real samples."),
+    _row("CALIBRATION_CONSTANT", None, "All calibration values of {subject} are the same number.",
+         "Record real samples."),
+    _row("CALIBRATION_MISSING", None, "There are no calibration samples for input {subject}.",
+         "Give samples for every input, the same number each."),
+    _row("CALIBRATION_UNREADABLE", None, "The samples are not an .npz of plain arrays.",
+         "Write them with numpy.savez(name=array, ...), one array [N, ...] per input."),
+    _row("CALIBRATION_RANGE", None, "Pixels of image input {subject} lie outside 0 to 255.",
+         "Give raw pixels; mean and scale belong into the input spec."),
+    _row("CALIBRATION_TYPE", None, "Calibration samples of {subject} have another element type than the input takes.",
+         "Store float32 (or uint8 for images)."),
+    _row("NODE_UNKNOWN", None, "The override names {subject}, which the model does not have; the tool would ignore it.",
+         "Use a node name of the model."),
+    _row("NAME_UNUSABLE", None, "The name {subject} holds characters that the tool's configuration cannot carry.",
+         "Rename it with letters, digits, '_', '.', '/', ':' or '-'."),
+    _row("EXTERNAL_DATA", None, "Weight {subject} lies in another file.", "Save the model as one file."),
+    _row("SIMULATION_FAILED", None, "The vendor's runtime or simulator refused: {subject}.",
+         "The evidence has its words; compile again if the artifacts do not belong together.", user_fault=False),
+    _row("REFERENCE_MISMATCH", None, "The float reference does not fit the model's outputs: {subject}.",
+         "Make the reference outputs with the model and the samples of this job."),
+    _row("INPUT_SHAPE_MISMATCH", None, "The asked input shape is not the model's: {subject}.",
+         "Leave the shape out, or give the model's."),
+    _row("IMAGE_SHAPE", None, "An image input must have four dimensions and 3 channels (gray: 1): {subject}.",
+         "Declare it as featuremap, or correct layout_train."),
+    _row("KNOB_RANGE", None, "{subject} is out of its range.", "See DescribeToolchain for units and ranges."),
+    _row("TARGET_UNKNOWN", None, "Target {subject} is not served here.", "Use rdk-x5."),
+)  # fmt: skip
+
+TEXT_KINDS = (*MODEL_KINDS, *INPUT_KINDS, *CONFIG_KINDS, *MACHINE_KINDS)
+FAILURE_KINDS = {kind.code: kind for kind in (*TEXT_KINDS, *SILENT_KINDS)}

@@ -1,0 +1,100 @@
+"""Say before the tool runs what it will do silently: CPU islands, int8 where int16 was asked, wrong borders; pure.
+
+Everything here was measured: placements on 230 single-operator models, the borders by comparing compiled code,
+quantised model and the float model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from boardlift_compiler import op_truth
+from boardlift_compiler.findings import Finding
+from boardlift_compiler.read_model import ModelSummary, Node
+from boardlift_compiler.spec import CompileSpec
+
+
+def foresee(spec: CompileSpec, model: ModelSummary) -> list[Finding]:
+    """Return what is to be expected of compiling this model this way."""
+    found: list[Finding] = []
+    for node in model.nodes:
+        found += _placement(node, model, spec)
+        if spec.wants_int16:
+            reason = op_truth.stays_int8(node, model)
+            if reason:
+                found.append(
+                    Finding("INT16_WILL_FALL_BACK", "warning", f"{node.name} will stay in int8: {reason}.", node.name)
+                )
+        found += _borders(node, spec)
+        found += _batch(node, model)
+    return found
+
+
+def _placement(node: Node, model: ModelSummary, spec: CompileSpec) -> Iterator[Finding]:
+    reason = op_truth.cpu_reason(node, model, spec.wants_int16)
+    if not reason:
+        return
+    asked = {o.node for o in spec.nodes if o.device == "BPU"} | set(spec.calibration.run_on_bpu)
+    words = {w for w in spec.calibration.optimization if w.startswith(f"set_{node.op_type}_")}
+    if node.name in asked or words:
+        return
+    pass_id, advice = op_truth.CHEAP_REWRITES.get(node.op_type, ("", ""))
+    remedy = advice + (f" Transform pass {pass_id} does it." if pass_id else "")
+    yield Finding(
+        "NODE_WILL_RUN_ON_CPU", "warning", f"{node.name or node.op_type}: {reason}.", node.name, remedy.strip()
+    )
+
+
+def _uneven(pads: object) -> bool:
+    if not isinstance(pads, tuple) or len(pads) % 2:
+        return False
+    half = len(pads) // 2
+    return any(end > begin for begin, end in zip(pads[:half], pads[half:], strict=True))
+
+
+def _borders(node: Node, spec: CompileSpec) -> Iterator[Finding]:
+    pads = node.attributes.get("pads", ())
+    padded = isinstance(pads, tuple) and any(pads)
+    if node.op_type == "AveragePool" and padded and not node.attributes.get("count_include_pad", 0):
+        yield Finding(
+            "AVERAGEPOOL_BORDER_WRONG",
+            "error",
+            f"{node.name}: the integer model divides by the full window at the border, whatever its cosine says.",
+            node.name,
+            "Use count_include_pad=1 with a constant correction, or a depthwise Conv.",
+        )
+    if not spec.wants_int16:
+        return
+    overrun = (
+        _uneven(pads) or node.attributes.get("ceil_mode", 0) == 1 or node.attributes.get("auto_pad") == "SAME_UPPER"
+    )
+    if node.op_type == "MaxPool" and overrun:
+        yield Finding(
+            "INT16_MAXPOOL_BORDER_WRONG",
+            "error",
+            f"{node.name}: compiled int16 code is wrong in the last row and column with more padding at the end.",
+            node.name,
+            "Pad symmetrically or at the beginning, or keep this node in int8.",
+        )
+    if node.op_type == "Conv" and overrun and node.attributes.get("group", 1) == 1:
+        yield Finding(
+            "INT16_CONV_BORDER_DIFFERS",
+            "warning",
+            f"{node.name}: compiled int16 code differs slightly at the border with more padding at the end.",
+            node.name,
+            "Pad at the beginning, or keep this node in int8.",
+        )
+
+
+def _batch(node: Node, model: ModelSummary) -> Iterator[Finding]:
+    if node.op_type != "Reshape" or len(node.inputs) < 2:
+        return
+    shape = model.weights.get(node.inputs[1])
+    if shape is not None and shape.integers[:1] == (1,):
+        yield Finding(
+            "CALIBRATION_WILL_FALL_BACK",
+            "note",
+            f"{node.name}: a Reshape with the batch written as 1 makes calibration 4 to 6 times slower.",
+            node.name,
+            "Write -1 in its place (transform pass batch-safe-reshape).",
+        )

@@ -1,0 +1,211 @@
+"""Compile one model: describe, refuse early, write inputs under our names, run the tool, check what it left."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from boardlift_compiler.apply_preset import complete_spec
+from boardlift_compiler.detect_fallbacks import find_fallbacks, placement_reasons
+from boardlift_compiler.explain_failure import StageFailure, explain_run, make_failure
+from boardlift_compiler.findings import Finding
+from boardlift_compiler.name_graph import neutral_graph_name
+from boardlift_compiler.parse_log import LogFacts, ParseError
+from boardlift_compiler.parse_reports import (
+    NodeQuantization,
+    ReportError,
+    SubgraphReport,
+    parse_quant_info,
+    parse_subgraph_report,
+)
+from boardlift_compiler.preflight import preflight
+from boardlift_compiler.prepare_calibration import (
+    CalibrationSet,
+    RefusedError,
+    first_md5_of,
+    prepare_samples,
+    read_samples,
+    write_samples,
+)
+from boardlift_compiler.read_bin import BinUnreadableError, CompiledModel, read_bin, strip_paths
+from boardlift_compiler.read_model import ModelSummary, ModelUnreadableError, read_model
+from boardlift_compiler.run_folder import RunFolder
+from boardlift_compiler.run_mapper import Hooks, Limits, MapperRun, run_mapper
+from boardlift_compiler.spec import MARCH, CompileSpec
+from boardlift_compiler.toolchain import Toolchain
+from boardlift_compiler.track_progress import PastRun, ProgressTracker, RunSize, predict_steps
+from boardlift_compiler.write_config import CONFIG_FILE, MODEL_FILE, OUTPUT_FOLDER, PREFIX, write_config
+
+ARGUMENTS = ("makertbin", "-c", CONFIG_FILE, "--model-type", "onnx")
+
+
+@dataclass(frozen=True)
+class CompileInputs:
+    """What to compile."""
+
+    model: Path
+    """ONNX file."""
+    spec: CompileSpec
+    """How; may leave things open."""
+    samples: Path | None = None
+    """Calibration ``.npz``; None only with method skip."""
+    jobs: int = 1
+    """Compiler threads where the spec names none."""
+    history: tuple[PastRun, ...] = ()
+    """Past runs, for the remaining time."""
+
+
+@dataclass
+class CompileOutcome:
+    """What came of it. Files lie in the run folder and vanish with it."""
+
+    failure: StageFailure | None = None
+    """Why there is no compiled model."""
+    spec: CompileSpec = field(default_factory=CompileSpec)
+    """The completed spec."""
+    config: str = ""
+    """The YAML given to the tool."""
+    command: tuple[str, ...] = ()
+    """The command line, with neutral names."""
+    facts: LogFacts = field(default_factory=LogFacts)
+    """What the log says."""
+    compiled: bytes = b""
+    """The ``.bin`` without build paths; equal builds give equal bytes."""
+    model_in_bin: CompiledModel | None = None
+    """What the ``.bin`` holds."""
+    quantized_model: Path | None = None
+    """Quantised ONNX."""
+    files: dict[str, Path] = field(default_factory=dict)
+    """Everything else the tool left, by neutral name."""
+    reports: tuple[SubgraphReport, ...] = ()
+    """Static report per BPU subgraph."""
+    quantization: dict[str, NodeQuantization] = field(default_factory=dict)
+    """Thresholds and cosine per node."""
+    findings: list[Finding] = field(default_factory=list)
+    """Silent fallbacks and other findings."""
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Per node why it is not as asked."""
+    console: Path | None = None
+    """The whole log."""
+    run: MapperRun | None = None
+    """How the tool ended."""
+    size: RunSize | None = None
+    """For the history."""
+
+
+async def compile_model(
+    toolchain: Toolchain, inputs: CompileInputs, folder: RunFolder, limits: Limits, hooks: Hooks
+) -> CompileOutcome:
+    """Compile; a refusal is an outcome, not an exception."""
+    outcome = CompileOutcome(spec=inputs.spec, command=("hb_mapper", *ARGUMENTS))
+    prepared = await asyncio.to_thread(prepare_run, inputs, folder, outcome)
+    if prepared is None:
+        return outcome
+    model, data = prepared
+    expected, known = predict_steps(_size(inputs, outcome, model, data), inputs.history)
+    tracker = ProgressTracker(expected, known)
+    run = await run_mapper(toolchain, ARGUMENTS, folder, limits=limits, hooks=hooks, tracker=tracker)
+    outcome.size = _size(inputs, outcome, model, data)
+    await asyncio.to_thread(_collect, run, folder, outcome, model, data)
+    return outcome
+
+
+def prepare_run(
+    inputs: CompileInputs, folder: RunFolder, outcome: CompileOutcome
+) -> tuple[ModelSummary, CalibrationSet | None] | None:
+    """Do everything that needs no tool; None when something is refused (see ``outcome.failure``)."""
+    raw = inputs.model.read_bytes()
+    try:
+        model = read_model(raw)
+    except ModelUnreadableError as error:
+        outcome.failure = make_failure("MODEL_UNREADABLE", "", (str(error),))
+        return None
+    outcome.spec = spec = complete_spec(inputs.spec, model, inputs.jobs)
+    outcome.failure = preflight(spec, model)
+    if outcome.failure is not None:
+        return None
+    data: CalibrationSet | None = None
+    if spec.calibration.method not in ("skip", "load"):
+        try:
+            if inputs.samples is None:
+                raise RefusedError(make_failure("CALIBRATION_MISSING", ", ".join(i.name for i in spec.inputs)))
+            data = prepare_samples(read_samples(inputs.samples), spec, model)
+        except RefusedError as error:
+            outcome.failure = error.failure
+            return None
+        outcome.spec = spec = data.spec
+        outcome.findings += data.findings
+        write_samples(data, folder.path)
+    outcome.config = write_config(spec)
+    (folder.path / MODEL_FILE).write_bytes(neutral_graph_name(raw))
+    (folder.path / CONFIG_FILE).write_text(outcome.config, encoding="utf-8")
+    return model, data
+
+
+def _size(inputs: CompileInputs, outcome: CompileOutcome, model: ModelSummary, data: CalibrationSet | None) -> RunSize:
+    spec = outcome.spec
+    return RunSize(
+        len(model.nodes),
+        inputs.model.stat().st_size,
+        data.count if data else 0,
+        spec.calibration.method,
+        spec.compiler.optimize_level,
+        spec.wants_int16,
+    )
+
+
+def _collect(
+    run: MapperRun, folder: RunFolder, outcome: CompileOutcome, model: ModelSummary, data: CalibrationSet | None
+) -> None:
+    outcome.run, outcome.facts, outcome.console = run, run.facts, run.console
+    outcome.failure = explain_run(run.end, run.facts, expect_march=MARCH)
+    if outcome.failure is None:
+        outcome.failure = _read_products(folder, outcome)
+    if outcome.failure is not None:
+        return
+    first_md5 = {name: first_md5_of(array) for name, array in data.arrays.items()} if data else {}
+    outcome.reasons = placement_reasons(outcome.spec, model, run.facts)
+    count = data.count if data else 0
+    outcome.findings += find_fallbacks(outcome.spec, model, run.facts, count, first_md5)
+    for line in run.facts.errors:
+        outcome.findings.append(Finding("TOOL_PRINTED_ERROR", "warning", line[:300]))
+
+
+def _read_products(folder: RunFolder, outcome: CompileOutcome) -> StageFailure | None:
+    out = folder.path / OUTPUT_FOLDER
+    try:
+        outcome.facts.require_tables()
+        raw = (out / f"{PREFIX}.bin").read_bytes()
+        outcome.model_in_bin = read_bin(raw)
+        outcome.compiled = strip_paths(raw)
+        outcome.quantization = dict(parse_quant_info((out / f"{PREFIX}_quant_info.json").read_text(encoding="utf-8")))
+        reports = sorted(out.glob("*_subgraph_*.json"), key=lambda p: int(p.stem.rsplit("_", 1)[1]))
+        outcome.reports = tuple(parse_subgraph_report(p.read_text(encoding="utf-8")) for p in reports)
+    except (ParseError, ReportError) as error:
+        return make_failure("LOG_NOT_UNDERSTOOD", str(error)[:200])
+    except (BinUnreadableError, OSError) as error:
+        return make_failure("COMPILED_MODEL_UNREADABLE", "", (str(error)[:200],))
+    march = outcome.model_in_bin.options.get("MARCH", "")
+    if march != MARCH:
+        return make_failure("MARCH_MISMATCH", march or "an unnamed architecture")
+    outcome.quantized_model = out / f"{PREFIX}_quantized_model.onnx"
+    if not outcome.quantized_model.is_file():
+        return make_failure("NO_COMPILED_MODEL", "")
+    outcome.files = _other_files(folder, out)
+    return None
+
+
+def _other_files(folder: RunFolder, out: Path) -> dict[str, Path]:
+    wanted = {
+        f"{PREFIX}_original_float_model.onnx": "original_float_model.onnx",
+        f"{PREFIX}_optimized_float_model.onnx": "optimized_float_model.onnx",
+        f"{PREFIX}_calibrated_model.onnx": "calibrated_model.onnx",
+        f"{PREFIX}_quant_info.json": "quant_info.json",
+        "deleted_nodes_info.txt": "deleted_nodes_info.txt",
+    }
+    files = {new: out / old for old, new in wanted.items() if (out / old).is_file()}
+    for path in sorted(out.glob("*_subgraph_*.json")):
+        files[path.name] = path
+    files["config.yaml"] = folder.path / CONFIG_FILE
+    return files

@@ -1,0 +1,229 @@
+"""Wire the compiler service: toolchain, artifact store, executions, gRPC."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from importlib import metadata
+from typing import Any
+
+import structlog
+from boardlift.errors import BoardliftError, InvalidInputError, PreconditionError
+from boardlift.v1 import artifact_pb2_grpc, compiler_pb2, compiler_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
+from boardlift_servicekit.artifact_service import SERVICE as ARTIFACT_SERVICE
+from boardlift_servicekit.artifact_service import ArtifactServicer
+from boardlift_servicekit.artifacts import ArtifactStore, LocalStore, RemoteStore
+from boardlift_servicekit.channels import connect
+from boardlift_servicekit.executions import Executions, as_responses, execution_id, request_key
+from boardlift_servicekit.server import Host, wait_for_signal
+from google.protobuf.message import Message
+
+from boardlift_compiler import convert
+from boardlift_compiler.choose_slots import choose_slots
+from boardlift_compiler.history import History
+from boardlift_compiler.read_config import read_config
+from boardlift_compiler.run_folder import sweep
+from boardlift_compiler.run_mapper import Limits
+from boardlift_compiler.run_stages import StageRunner
+from boardlift_compiler.settings import AllSettings, Settings
+from boardlift_compiler.spec import PRESETS, TARGET
+from boardlift_compiler.toolchain import REMEDY, probe_toolchain
+from boardlift_compiler.warm_start import WarmStart
+
+_LOG = structlog.get_logger()
+STAGE_VERSION = "1"
+COMPILER_SERVICE = "boardlift.v1.CompilerService"
+SERVER_SERVICE = "boardlift.v1.ServerService"
+MAX_YAML_BYTES = 1 << 20
+
+
+class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
+    """Answers `CompilerService`; without a toolchain the stages are refused with the command that gets it."""
+
+    def __init__(self, executions: Executions[Any], runner: StageRunner | None, absent: BoardliftError | None) -> None:
+        """Serve with a runner, or with the error that says why there is none."""
+        self._executions = executions
+        self._runner = runner
+        self._absent = absent
+
+    def CheckModel(self, request: compiler_pb2.CheckModelRequest, context: Any) -> AsyncIterator[Any]:
+        """Run the checker; attaches to an equal execution."""
+        runner = self._require()
+        key = self._key("check", request)
+        events = self._executions.run(
+            key, execution_id(context), compiler_pb2.CheckResult, lambda e: runner.check(request, e)
+        )
+        return as_responses(compiler_pb2.CheckModelResponse, events)
+
+    def CompileModel(self, request: compiler_pb2.CompileModelRequest, context: Any) -> AsyncIterator[Any]:
+        """Compile; attaches to an equal execution."""
+        runner = self._require()
+        key = self._key("compile", request)
+        events = self._executions.run(
+            key, execution_id(context), compiler_pb2.CompileResult, lambda e: runner.compile(request, e)
+        )
+        return as_responses(compiler_pb2.CompileModelResponse, events)
+
+    def SimulateModel(self, request: compiler_pb2.SimulateModelRequest, context: Any) -> AsyncIterator[Any]:
+        """Simulate; attaches to an equal execution."""
+        runner = self._require()
+        key = self._key("simulate", request)
+        events = self._executions.run(
+            key, execution_id(context), compiler_pb2.SimulateResult, lambda e: runner.simulate(request, e)
+        )
+        return as_responses(compiler_pb2.SimulateModelResponse, events)
+
+    async def DescribeToolchain(self, request: Any, context: Any) -> compiler_pb2.DescribeToolchainResponse:
+        """Describe versions, knobs and failure kinds."""
+        tool = convert.tool_to_wire(self._runner.toolchain) if self._runner else None
+        return compiler_pb2.DescribeToolchainResponse(
+            toolchain=tool or toolchain_pb2.ToolchainInfo(name="hb_mapper"),
+            targets=[TARGET],
+            knobs=convert.knobs_to_wire(),
+            presets=PRESETS,
+            failure_kinds=convert.failure_kinds_to_wire(),
+        )
+
+    async def ConvertConfig(self, request: Any, context: Any) -> compiler_pb2.ConvertConfigResponse:
+        """Convert a makertbin YAML and lint it."""
+        if len(request.yaml.encode()) > MAX_YAML_BYTES:
+            raise InvalidInputError("The YAML is larger than 1 MiB.", metadata={"field": "yaml"})
+        converted = read_config(request.yaml)
+        response = compiler_pb2.ConvertConfigResponse(
+            findings=convert.findings_to_wire(converted.findings), paths=converted.paths
+        )
+        if converted.spec is not None:
+            response.variant.CopyFrom(convert.spec_to_wire(converted.spec))
+        return response
+
+    def _require(self) -> StageRunner:
+        if self._runner is None:
+            raise self._absent or PreconditionError("There is no toolchain.", reason="TOOLCHAIN_MISSING", remedy=REMEDY)
+        return self._runner
+
+    def _key(self, stage: str, request: Message) -> str:
+        """Reduce a request to what decides its result: names of variants and media types do not."""
+        runner = self._require()
+        reduced = type(request)()
+        reduced.CopyFrom(request)
+        if stage in ("compile", "check"):
+            reduced.variant.name = ""  # type: ignore[attr-defined]
+        _clear_media_types(reduced)
+        parts = [f"{k}={v}" for k, v in sorted(runner.toolchain.parts.items())]
+        return request_key(stage, STAGE_VERSION, reduced, runner.toolchain.version, *parts)
+
+
+def _clear_media_types(message: Message) -> None:
+    for descriptor, value in message.ListFields():
+        if descriptor.message_type is not None and descriptor.message_type.full_name == "boardlift.v1.ArtifactRef":
+            value.media_type = ""
+
+
+class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
+    """Answers `ServerService`."""
+
+    def __init__(self, executions: Executions[Any], runner: StageRunner | None, absent: BoardliftError | None) -> None:
+        """Describe these."""
+        self._executions, self._runner, self._absent = executions, runner, absent
+
+    async def GetServerInfo(self, request: Any, context: Any) -> toolchain_pb2.GetServerInfoResponse:
+        """Describe the server; what is missing is a finding with the command that gets it."""
+        response = toolchain_pb2.GetServerInfoResponse(
+            name="compiler",
+            version=metadata.version("boardlift-compiler"),
+            slots=self._executions.slots if self._runner else 0,
+            busy_slots=self._executions.busy,
+        )
+        if self._runner is not None:
+            response.tools.append(convert.tool_to_wire(self._runner.toolchain))
+        elif self._absent is not None:
+            response.findings.add(
+                code=self._absent.reason,
+                severity=toolchain_pb2.Finding.SEVERITY_ERROR,
+                message=self._absent.message,
+                remedy=self._absent.remedy,
+            )
+        return response
+
+    async def CancelExecution(self, request: Any, context: Any) -> toolchain_pb2.CancelExecutionResponse:
+        """Stop a running stage at once when nobody else waits for it."""
+        return toolchain_pb2.CancelExecutionResponse(stopped=await self._executions.cancel(request.execution_id))
+
+
+async def build_host(settings: AllSettings) -> tuple[Host, bool]:
+    """Probe the toolchain, open the store and put the services together; nothing listens yet.
+
+    Returns:
+        The host, and True when there is a toolchain.
+    """
+    own = settings.own
+    host = Host("compiler", settings.server)
+    store, local = _open_store(settings, host)
+    if local is not None:
+        host.add(artifact_pb2_grpc.add_ArtifactServiceServicer_to_server, ArtifactServicer(local), ARTIFACT_SERVICE)
+    removed = sweep(own.work_root)
+    if removed:
+        _LOG.warning("removed remains of killed runs", folders=len(removed))
+    runner, absent = await _make_runner(own, store, host)
+    slots = choose_slots(own.slots)
+    executions: Executions[Any] = Executions(
+        own.state_dir / "results", store, slots=slots, grace_s=own.cancel_grace.total_seconds()
+    )
+    host.on_stop(executions.close)
+    host.add(
+        compiler_pb2_grpc.add_CompilerServiceServicer_to_server,
+        CompilerServicer(executions, runner, absent),
+        COMPILER_SERVICE,
+    )
+    host.add(
+        toolchain_pb2_grpc.add_ServerServiceServicer_to_server,
+        ServerServicer(executions, runner, absent),
+        SERVER_SERVICE,
+    )
+    return host, runner is not None
+
+
+def _open_store(settings: AllSettings, host: Host) -> tuple[ArtifactStore, LocalStore | None]:
+    cache = LocalStore(settings.own.state_dir / "artifacts", settings.own.max_artifact_bytes)
+    if not settings.own.artifacts:
+        return cache, cache
+    channel = connect(settings.own.artifacts, settings.channel)
+    host.on_stop(channel.close)
+    return RemoteStore(channel, cache), None
+
+
+async def _make_runner(
+    own: Settings, store: ArtifactStore, host: Host
+) -> tuple[StageRunner | None, BoardliftError | None]:
+    try:
+        toolchain = await probe_toolchain(own.toolchain)
+    except PreconditionError as error:
+        _LOG.error("no toolchain: compile, check and simulate are refused", reason=error.message, remedy=error.remedy)
+        return None, error
+    _LOG.info("toolchain", version=toolchain.version, known=toolchain.known, **toolchain.parts)
+    limits = Limits(
+        own.compile_timeout.total_seconds(), own.silence_timeout.total_seconds(), memory_bytes=own.tool_memory_bytes
+    )
+    jobs = max(1, (os.cpu_count() or 1) // choose_slots(own.slots))
+    runner = StageRunner(toolchain, store, own.work_root, limits, History(own.state_dir / "history.jsonl"), jobs)
+    if own.warm_start:
+        warm = WarmStart(toolchain, own.work_root)
+        host.on_stop(warm.close)
+        runner = StageRunner(toolchain, store, own.work_root, limits, runner.history, jobs, launcher=warm.launch)
+    return runner, None
+
+
+async def start_host(settings: AllSettings) -> Host:
+    """Start serving; without a toolchain `CompilerService` is NOT_SERVING while the server itself is healthy."""
+    host, has_toolchain = await build_host(settings)
+    await host.start()
+    await host.set_serving(COMPILER_SERVICE, has_toolchain)
+    return host
+
+
+async def serve(settings: AllSettings) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    host = await start_host(settings)
+    await wait_for_signal()
+    _LOG.info("stopping", server="compiler")
+    await host.stop()

@@ -1,0 +1,86 @@
+"""Run compiled BPU code in the vendor's simulator and read what it writes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from boardlift_servicekit.tool import ToolCommand, run_tool
+
+from boardlift_compiler.run_folder import RunFolder
+from boardlift_compiler.toolchain import Toolchain, tool_environment
+
+Array = npt.NDArray[np.generic]
+SIMULATOR_MEMORY_MB = 1024
+
+
+class SimulatorError(Exception):
+    """The simulator refused or crashed; the message holds its last lines."""
+
+
+def parse_dump(text: str) -> npt.NDArray[np.int64]:
+    """Parse one ``*_elem_int.txt``: comment lines start with ``#``, everything else is integers.
+
+    Raises:
+        SimulatorError: when it is no such file.
+    """
+    body = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    try:
+        return np.array(body.split(), dtype=np.int64)
+    except ValueError as error:
+        raise SimulatorError(f"the simulator's output is not a list of integers: {error}") from error
+
+
+async def simulate_node(
+    toolchain: Toolchain,
+    folder: RunFolder,
+    code: Path,
+    node: str,
+    inputs: list[tuple[Array, bool]],
+    outputs: int,
+    timeout_s: float = 600.0,
+) -> list[npt.NDArray[np.int64]]:
+    """Run one BPU node on one sample.
+
+    Args:
+        toolchain: The installed toolchain.
+        folder: Run folder; a subfolder is made and removed.
+        code: File with the packed code.
+        node: Name of the BPU node.
+        inputs: Per input, in the node's own order: the array in native type and valid shape, and True when it is an
+            image in nv12 form.
+        outputs: Number of outputs.
+        timeout_s: Time limit in seconds.
+
+    Returns:
+        Per output its integers in valid shape, flat.
+
+    Raises:
+        SimulatorError: when it fails or writes something else.
+    """
+    work = folder.path / "sim"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    try:
+        names = []
+        for index, (array, is_image) in enumerate(inputs):
+            name = f"in{index}.{'yuv' if is_image else 'bin'}"
+            np.ascontiguousarray(array).tofile(work / name)
+            names.append(name)
+        argv = [toolchain.program("hbdk-sim"), "-f", str(code), "-n", node, "-i", ",".join(names), "-o", "out"]
+        (work / "out").mkdir()
+        command = ToolCommand(argv, cwd=work, environment=tool_environment(toolchain.root, folder), timeout_s=timeout_s)
+        result = await run_tool(command)
+        if result.exit_code != 0:
+            raise SimulatorError(f"hbdk-sim ended with {result.exit_code}: {' | '.join(result.last_lines[-5:])}"[:1000])
+        found = []
+        for index in range(outputs):
+            files = sorted((work / "out").glob(f"hbdk_output{index}_*elem_int.txt"))
+            if not files:
+                raise SimulatorError(f"hbdk-sim wrote no output {index} of {node}")
+            found.append(parse_dump(files[0].read_text(encoding="utf-8", errors="replace")))
+        return found
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

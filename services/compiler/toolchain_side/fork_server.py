@@ -1,0 +1,130 @@
+"""Start ``hb_mapper`` by fork from a process that has imported it once, inside the toolchain's own interpreter.
+
+Usage: ``python fork_server.py FD`` where FD is a connected Unix datagram-like socket (SOCK_SEQPACKET). Imports nothing
+of boardlift. Messages are JSON, one per packet.
+
+In:  ``{"id": 1, "argv": [...], "cwd": "...", "env": {...}, "limits": {...}}`` with one file descriptor attached that
+     becomes the run's standard output and error.
+Out: ``{"ready": true}`` once, ``{"id": 1, "pid": 123}`` when a run has begun,
+     ``{"id": 1, "exit_code": 0, "signal": 0, "cpu_s": 1.2, "peak_memory_bytes": 3}`` when it has ended.
+
+Every run is its own session and process group. When the socket closes, all groups are killed and this process ends.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import tempfile
+import time
+
+PR_SET_PDEATHSIG = 1
+MAX_PACKET = 1 << 20
+
+
+def run_child(request, output, main):
+    """Become the run; never returns."""
+    os.setsid()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    tempfile.tempdir = None
+    limits = request.get("limits", {})
+    for key, kind in (("memory_bytes", resource.RLIMIT_AS), ("file_bytes", resource.RLIMIT_FSIZE)):
+        if limits.get(key):
+            resource.setrlimit(kind, (limits[key], limits[key]))
+    null = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.closerange(3, 256)
+    sys.argv = list(request["argv"])
+    code = 0
+    try:
+        main(sys.argv[1:], prog_name="hb_mapper")
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else (0 if end.code is None else 1)
+    except BaseException:  # noqa: BLE001  # the outermost boundary of the child: as the interpreter itself would do
+        import traceback
+
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code & 255)
+
+
+def reap(channel, runs):
+    """Report every run that has ended."""
+    for pid in list(runs):
+        found, status, usage = os.wait4(pid, os.WNOHANG)
+        if not found:
+            continue
+        number = runs.pop(pid)
+        kill_group(pid)
+        ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        code = 128 + ended_by if ended_by else os.WEXITSTATUS(status)
+        message = {
+            "id": number,
+            "exit_code": code,
+            "signal": ended_by,
+            "cpu_s": usage.ru_utime + usage.ru_stime,
+            "peak_memory_bytes": usage.ru_maxrss * 1024,
+        }
+        channel.send(json.dumps(message).encode())
+
+
+def kill_group(pid):
+    """Kill what is left of a run's process group."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def serve(channel, main):
+    """Take requests until the other side closes."""
+    runs = {}
+    channel.send(json.dumps({"ready": True}).encode())
+    while True:
+        readable, _, _ = select.select([channel], [], [], 0.02 if runs else 1.0)
+        reap(channel, runs)
+        if not readable:
+            continue
+        data, descriptors, _, _ = socket.recv_fds(channel, MAX_PACKET, 1)
+        if not data:
+            break
+        request = json.loads(data)
+        pid = os.fork()
+        if pid == 0:
+            channel.close()
+            run_child(request, descriptors[0], main)
+        runs[pid] = request["id"]
+        os.close(descriptors[0])
+        channel.send(json.dumps({"id": request["id"], "pid": pid}).encode())
+    for pid in runs:
+        kill_group(pid)
+
+
+def load_main():
+    """Import the tool once; the child must not depend on where this happened."""
+    sys.argv = ["hb_mapper"]
+    from horizon_tc_ui.hb_mapper import main
+
+    return main
+
+
+if __name__ == "__main__":
+    started = time.monotonic()
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    try:
+        serve(connection, load_main())
+    except (BrokenPipeError, ConnectionResetError):
+        sys.exit(0)
