@@ -15,6 +15,8 @@ from boardlift_transform.opset.schemas import NEWEST, schema_at
 from boardlift_transform.opset.scope import Scope
 from boardlift_transform.opset.step import Names, Step
 
+Written = tuple[NodeProto, int]
+"""A node and the ai.onnx opset it is written at."""
 MAX_DEPTH = 64
 """Deepest nesting of graphs inside graphs that is followed."""
 
@@ -49,26 +51,28 @@ class Lowering:
             raise RecursionError(f"graphs nested deeper than {MAX_DEPTH}")
         done: list[NodeProto] = []
         for first in nodes:
-            stack = [(first, opset)]
+            stack: list[Written] = [(first, opset)]
+            settled: NodeProto | None = None  # node whose bodies are lowered already
             while stack:
                 node, level = stack.pop()
-                made = self._step(node, level, scope, depth)
+                if node is not settled and self._lower_bodies(node, level, scope, depth):
+                    settled = node
+                made = self._step(node, level, scope)
                 if made is None:
                     done.append(node)
                 else:
                     stack.extend(reversed(made))
         return done
 
-    def _step(
-        self, node: NodeProto, level: int, scope: Scope, depth: int
-    ) -> list[tuple[NodeProto, int]] | None:  # None: the node is as low as it must be
+    def _step(self, node: NodeProto, level: int, scope: Scope) -> list[Written] | None:
+        """Nodes that replace a node, None if it is as low as it must be."""
         function = (
             self.functions.get(function_key(node.domain, node.op_type, node.overload)) if self.functions else None
         )
         if function is not None:
             return self._inline(node, function, level, scope)
         if node.domain not in ("", "ai.onnx"):
-            return self._foreign(node, level, scope, depth)
+            return self._foreign(node)
         try:
             made = self._lower_node(node, level, scope)
         except NoForm as why:
@@ -77,10 +81,9 @@ class Lowering:
             return []
         if made is None:
             node.ClearField("domain")
-            self._lower_bodies(node, level, scope, depth)
         return made
 
-    def _lower_node(self, node: NodeProto, level: int, scope: Scope) -> list[tuple[NodeProto, int]] | None:
+    def _lower_node(self, node: NodeProto, level: int, scope: Scope) -> list[Written] | None:
         schema = schema_at(node.op_type, level)
         if schema is None:
             raise NoForm(f"is not known at opset {level} (newest known here: {NEWEST})", "name a released operator")
@@ -104,9 +107,7 @@ class Lowering:
                     "write the function at the opset of the model",
                 )
 
-    def _inline(
-        self, node: NodeProto, function: FunctionProto, level: int, scope: Scope
-    ) -> list[tuple[NodeProto, int]]:
+    def _inline(self, node: NodeProto, function: FunctionProto, level: int, scope: Scope) -> list[Written]:
         own = next((o.version for o in function.opset_import if o.domain in ("", "ai.onnx")), level)
         body = expand(node, function, self.names)
         self.count += len(body)
@@ -117,27 +118,40 @@ class Lowering:
                 scope.producers[name] = (new, own)
         return [(new, own) for new in body]
 
-    def _foreign(self, node: NodeProto, level: int, scope: Scope, depth: int) -> list[tuple[NodeProto, int]] | None:
+    def _foreign(self, node: NodeProto) -> list[Written] | None:
         if not self.keep_foreign:
             why = NoForm(f"is of the foreign domain {node.domain!r}", "replace it, or pass foreign_domains='keep'")
             self._offend(node, 0, why)
             return []
         self.foreign.add(node.domain)
-        self._lower_bodies(node, level, scope, depth)
         return None
 
-    def _lower_bodies(self, node: NodeProto, level: int, scope: Scope, depth: int) -> None:
-        for attribute in node.attribute:
-            bodies = [attribute.g] if attribute.HasField("g") else attribute.graphs
-            for body in bodies:
+    def _lower_bodies(self, node: NodeProto, level: int, scope: Scope, depth: int) -> bool:
+        """Lower the graphs inside a node, at the opset that it and they are written at.
+
+        A body that goes into a function's or an adapter's own nodes is left to them: it is lowered where it ends up.
+        """
+        holders = [a for a in node.attribute if a.HasField("g") or a.graphs]
+        if not holders:
+            return False
+        schema = schema_at(node.op_type, level) if node.domain in ("", "ai.onnx") else None
+        if schema is not None and (node.op_type, schema.since_version) in adapters():
+            return False
+        if function_key(node.domain, node.op_type, node.overload) in self.functions:
+            return False
+        for attribute in holders:
+            for body in [attribute.g] if attribute.HasField("g") else attribute.graphs:
                 tell_types(node, body, scope)
                 inner = read_scope(body, level, scope)
-                nodes = self.lower([*body.node], inner, level, depth + 1)
-                fresh = [NodeProto.FromString(n.SerializeToString()) for n in nodes]
+                fresh = [
+                    NodeProto.FromString(n.SerializeToString())
+                    for n in self.lower([*body.node], inner, level, depth + 1)
+                ]
                 del body.node[:]
                 body.node.extend(fresh)
                 body.initializer.extend(inner.new_tensors)
                 del body.value_info[:]
+        return True
 
     def _offend(self, node: NodeProto, version: int, why: NoForm) -> None:
         name = node.name or next((o for o in node.output if o), node.op_type)

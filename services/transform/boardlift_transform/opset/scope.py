@@ -25,6 +25,9 @@ FOLDABLE = frozenset(
     | {"Transpose", "ReduceProd", "ReduceSum", "Flatten", "Split", "Sqrt", "Not", "CastLike"}
 )
 
+SHAPE_KEEPING = frozenset({"GroupNormalization"})
+"""Operators whose result has the type of their first input, although onnx doesn't infer it."""
+
 
 @dataclass
 class Scope:
@@ -168,6 +171,8 @@ class Scope:
             )
         except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError):
             return  # no fact: an adapter that needs one refuses, and the final check catches a malformed node
+        if node.op_type in SHAPE_KEEPING:
+            found = {node.output[0]: types[node.input[0]]}
         self.types.update({k: v for k, v in found.items() if k not in self.types})
 
 
