@@ -1,7 +1,7 @@
 """Quick stand-ins for the stage services, for tests of the orchestration only; nothing of the product uses them.
 
 One process serves transform, compiler and a board that pulls. Results are made up but well formed. Each run that was
-really done, not attached or stored, is one line in the ledger: `<digest> <stage>`.
+really done, not attached or stored, is one line in the ledger: `done <digest> <stage>`.
 """
 
 from __future__ import annotations
@@ -136,14 +136,15 @@ class Stages(
         key = request_key(name, "1", request)
 
         async def work(emitter: Any) -> Any:
+            if (FOLDER / "results" / f"{key}.pb").exists():
+                note("again", key, name)
             for part in range(4):
                 emitter.progress("work", part / 4)
                 emitter.log(f"{name} {part}")
                 await asyncio.sleep(SECONDS / 4 * random.uniform(0.5, 1.5))
             if random.random() < FAULTS:
                 raise grpc.aio.UsageError("made-up fault")
-            with LEDGER.open("a") as ledger:
-                ledger.write(f"{key} {name}\n")
+            note("done", key, name)
             return result
 
         events = self.executions.run(key, execution_id(context), type(result), work)
@@ -153,6 +154,12 @@ class Stages(
     async def blob(self, name: str, request: Any) -> Any:
         digest = hashlib.sha256(request.SerializeToString(deterministic=True)).hexdigest()
         return await self.store.put_bytes(f"{name} {digest}".encode(), "text/plain")
+
+
+def note(what: str, key: str, stage: str) -> None:
+    """Write a line to the ledger: `done` for a run to its end, `again` for one whose result lay there already."""
+    with LEDGER.open("a") as ledger:
+        ledger.write(f"{what} {key} {stage}\n")
 
 
 async def register(stub: Any, boot: str, dispatcher: Dispatcher) -> None:

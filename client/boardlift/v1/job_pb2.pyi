@@ -79,7 +79,7 @@ class BoardSelector(_message.Message):
     def __init__(self, id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("id", "spec", "state", "stages", "verdict", "error", "create_time", "start_time", "end_time", "artifacts", "owner")
+    __slots__ = ("id", "spec", "state", "stages", "verdict", "error", "create_time", "start_time", "end_time", "artifacts", "owner", "revision")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[Job.State]
@@ -107,6 +107,7 @@ class Job(_message.Message):
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     ARTIFACTS_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
     id: str
     spec: JobSpec
     state: Job.State
@@ -118,7 +119,8 @@ class Job(_message.Message):
     end_time: _timestamp_pb2.Timestamp
     artifacts: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.NamedArtifact]
     owner: str
-    def __init__(self, id: _Optional[str] = ..., spec: _Optional[_Union[JobSpec, _Mapping]] = ..., state: _Optional[_Union[Job.State, str]] = ..., stages: _Optional[_Iterable[_Union[StageRecord, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., error: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., artifacts: _Optional[_Iterable[_Union[_toolchain_pb2.NamedArtifact, _Mapping]]] = ..., owner: _Optional[str] = ...) -> None: ...
+    revision: int
+    def __init__(self, id: _Optional[str] = ..., spec: _Optional[_Union[JobSpec, _Mapping]] = ..., state: _Optional[_Union[Job.State, str]] = ..., stages: _Optional[_Iterable[_Union[StageRecord, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., error: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., artifacts: _Optional[_Iterable[_Union[_toolchain_pb2.NamedArtifact, _Mapping]]] = ..., owner: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class StageRecord(_message.Message):
     __slots__ = ("stage", "variant", "state", "attempt", "result", "failure", "worker", "start_time", "end_time", "cached")

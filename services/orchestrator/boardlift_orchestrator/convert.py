@@ -28,6 +28,7 @@ def job_message(job: JobRecord) -> job_pb2.Job:
         stages=[_stage_message(stage) for stage in job.stages],
         error=failure_message(job.error) if job.error else None,
         owner=job.owner,
+        revision=job.revision,
     )
     message.create_time.CopyFrom(_time(job.created))
     if job.started:

@@ -235,7 +235,7 @@ def _fail(job: JobRecord, failure: Failure, now: float) -> Step:
 
 
 def _changed(job: JobRecord, now: float, *actions: Action) -> Step:
-    return Step(dataclasses.replace(job, changed=now), actions)
+    return Step(dataclasses.replace(job, changed=now, revision=job.revision + 1), actions)
 
 
 def _backoff_s(faults: int) -> float:

@@ -267,6 +267,7 @@ class World:
             if stage.key in self.finished:
                 assert self.finished[stage.key] == (stage.attempt, stage.result), "a finished stage changed"
             elif stage.state is StageState.SUCCEEDED:
+                assert stage.result == Ref(f"{stage.key}:{stage.attempt}"), "a result of another attempt was taken"
                 self.finished[stage.key] = (stage.attempt, stage.result)
         self.job = step.job
         if crash:

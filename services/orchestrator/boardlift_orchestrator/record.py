@@ -153,6 +153,8 @@ class JobRecord:
     """When it was asked to stop."""
     changed: float = 0.0
     """When the record last changed."""
+    revision: int = 0
+    """How often it has changed."""
     error: Failure | None = None
     """Why it failed; set when the machinery failed."""
     classes: dict[str, str] = field(default_factory=dict)

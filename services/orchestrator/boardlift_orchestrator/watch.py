@@ -79,12 +79,16 @@ class JobFollower:
         wake = self._hub.add(job)
         try:
             yield await self._snapshot(job, after)
-            idle = 0
+            idle, newest = 0, 0
             while True:
                 wake.clear()
                 found = False
                 async for event in self._read(job, after):
                     found, after = True, event.sequence
+                    if event.HasField("job"):
+                        if event.job.revision < newest:
+                            continue  # two orchestrators wrote one after the other and told the other way round
+                        newest = event.job.revision
                     yield event
                     if event.HasField("job") and event.job.state in _ENDED:
                         return
