@@ -1,0 +1,199 @@
+"""Verdicts: tables of gates, fail-closed, and the choice of the best variant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from boardlift.v1 import job_pb2, toolchain_pb2
+
+from boardlift_orchestrator.build_test_facts import MEASURED, make_facts, make_results, make_spec
+from boardlift_orchestrator.gates import _JUDGES, FAIL, PASS, UNDECIDED
+from boardlift_orchestrator.record import Failure
+from boardlift_orchestrator.validate import METRICS
+from boardlift_orchestrator.verdict import judge_job
+
+Gate = job_pb2.Gate
+
+
+def judge(*gates: Gate, change: Callable[[dict[str, Any]], Any] | None = None, **fields: Any) -> job_pb2.Verdict:
+    spec = make_spec("v", gates=gates, **fields)
+    results = make_results("v")
+    if fields.get("skip_board"):
+        del results["board/v"]
+    if change:
+        change(results)
+    return judge_job(spec, make_facts(spec, results)[1])
+
+
+def real_board(results: dict[str, Any], stable: bool = True, p99: float = 0.3) -> None:
+    board = results["board/v"]
+    board.board.simulated = False
+    board.latency[0].stable = stable
+    for figure in board.latency[0].figures:
+        figure.kind = MEASURED
+        if figure.name == "p99_ms":
+            figure.value = p99
+
+
+def test_a_healthy_variant_passes_without_gates() -> None:
+    verdict = judge()
+    assert verdict.outcome == PASS
+    assert verdict.best_variant == "v"
+    assert [item.gate.metric for item in verdict.variants[0].gates] == [
+        "no_silent_fallback",
+        "bit_exact",
+        "board_matches_simulation",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gate", "outcome"),
+    [
+        (Gate(metric="cosine", minimum=0.99), PASS),
+        (Gate(metric="cosine", minimum=0.9999), FAIL),
+        (Gate(metric="cosine", minimum=0.99, output="actions"), PASS),
+        (Gate(metric="cosine", minimum=0.99, output="value"), UNDECIDED),
+        (Gate(metric="max_abs", maximum=0.02), PASS),
+        (Gate(metric="max_abs", maximum=0.001), FAIL),
+        (Gate(metric="mean_abs", maximum=0.02), PASS),
+        (Gate(metric="estimated_latency_us", maximum=100.0), PASS),
+        (Gate(metric="estimated_latency_us", maximum=99.9), FAIL),
+        (Gate(metric="cpu_nodes", maximum=1), PASS),
+        (Gate(metric="cpu_nodes", maximum=0), FAIL),
+        (Gate(metric="bit_exact", minimum=1), PASS),
+        (Gate(metric="no_silent_fallback", maximum=0), PASS),
+        (Gate(metric="board_matches_simulation", maximum=0), PASS),
+        (Gate(metric="board_p99_ms", maximum=5), UNDECIDED),  # simulated latency decides nothing
+        (Gate(metric="board_p99_ms", maximum=0.01), UNDECIDED),
+    ],
+)
+def test_gates_on_a_simulated_board(gate: Gate, outcome: int) -> None:
+    assert judge(gate).outcome == outcome
+
+
+def test_every_metric_has_a_judge() -> None:
+    assert set(_JUDGES) == set(METRICS)
+
+
+@pytest.mark.parametrize(
+    ("stable", "p99", "outcome"),
+    [(True, 0.3, PASS), (True, 7.0, FAIL), (False, 0.3, UNDECIDED), (True, math.nan, FAIL)],
+)
+def test_p99_is_judged_on_a_real_board_only_when_it_settled(stable: bool, p99: float, outcome: int) -> None:
+    gate = Gate(metric="board_p99_ms", maximum=5)
+    assert judge(gate, change=lambda results: real_board(results, stable, p99)).outcome == outcome
+
+
+def clear_outputs(results: dict[str, Any]) -> None:
+    del results["simulate/v"].outputs[:]
+    del results["board/v"].board_vs_float[:]
+
+
+def not_a_number(results: dict[str, Any]) -> None:
+    results["simulate/v"].outputs[0].figures[0].value = math.nan
+
+
+def bits_differ(results: dict[str, Any]) -> None:
+    simulated = results["simulate/v"]
+    simulated.bit_exact = False
+    simulated.bit_checks[0].equal = False
+    simulated.bit_checks[0].different_elements = 3
+
+
+def silent_fallback(results: dict[str, Any]) -> None:
+    results["compile/v"].findings.add(
+        code="SILENT_INT8",
+        severity=toolchain_pb2.Finding.SEVERITY_ERROR,
+        message="int16 was dropped",
+        remedy="Split it.",
+    )
+
+
+def warn_only(results: dict[str, Any]) -> None:
+    results["compile/v"].findings.add(code="SLOW", severity=toolchain_pb2.Finding.SEVERITY_WARNING)
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome"),
+    [
+        (clear_outputs, UNDECIDED),
+        (not_a_number, FAIL),
+        (bits_differ, FAIL),
+        (lambda results: results["simulate/v"].ClearField("bit_checks"), UNDECIDED),
+        (lambda results: setattr(results["simulate/v"], "bit_exact", False), UNDECIDED),
+        (silent_fallback, FAIL),
+        (warn_only, PASS),
+        (lambda results: setattr(results["board/v"].board_vs_quantized[0].figures[0], "value", 0.5), FAIL),
+        (lambda results: results["board/v"].ClearField("board_vs_quantized"), UNDECIDED),
+        (lambda results: setattr(results["board/v"].board_vs_float[0].figures[0], "value", 0.5), FAIL),
+    ],
+)
+def test_missing_or_bad_evidence_never_passes(change: Callable[[dict[str, Any]], Any], outcome: int) -> None:
+    assert judge(Gate(metric="cosine", minimum=0.99), change=change).outcome == outcome
+
+
+def test_leaving_the_board_out_can_pass_but_says_so() -> None:
+    verdict = judge(skip_board=True)
+    assert verdict.outcome == PASS
+    assert any("left out" in reason for reason in verdict.reasons)
+    assert judge(Gate(metric="board_matches_simulation"), skip_board=True).outcome == UNDECIDED
+    assert judge(Gate(metric="board_p99_ms", maximum=1), skip_board=True).outcome == UNDECIDED
+
+
+def test_a_refused_stage_fails_the_variant_with_reason_and_remedy() -> None:
+    spec = make_spec("v")
+    results = {key: value for key, value in make_results("v").items() if key in ("ingest/", "transform/", "check/")}
+    failure = Failure("OPSET_TOO_HIGH", "Opset 18.", remedy="Lower the opset.", transform_pass="convert-opset")
+    verdict = judge_job(spec, make_facts(spec, results, {"compile/v": failure})[1])
+    assert verdict.outcome == FAIL
+    assert verdict.variants[0].reasons == ["compile said no: OPSET_TOO_HIGH: Opset 18."]
+    assert verdict.next_steps[:2] == ["Lower the opset.", "Let the transform run the pass convert-opset."]
+
+
+def test_a_refused_dataset_fails_every_variant() -> None:
+    spec = make_spec("v", "w")
+    verdict = judge_job(spec, make_facts(spec, {}, {"ingest/": Failure("DATASET_EMPTY", "No samples.")})[1])
+    assert verdict.outcome == FAIL
+    assert [item.outcome for item in verdict.variants] == [FAIL, FAIL]
+
+
+@pytest.mark.parametrize(("goal", "best"), [("", "fast"), ("latency", "fast"), ("accuracy", "exact")])
+def test_the_best_variant_is_chosen_by_the_goal(goal: str, best: str) -> None:
+    spec = make_spec("exact", "fast", "wrong", goal=goal, gates=[Gate(metric="cosine", minimum=0.99)])
+    results = {
+        **make_results("exact", cosine=0.9999, latency_us=200),
+        **make_results("fast", cosine=0.995, latency_us=100),
+        **make_results("wrong", cosine=0.5, latency_us=10),
+    }
+    verdict = judge_job(spec, make_facts(spec, results)[1])
+    assert verdict.outcome == PASS
+    assert verdict.best_variant == best
+    assert any("wrong fails" in reason for reason in verdict.reasons)
+
+
+def test_advice_points_to_int16_when_int8_is_not_accurate_enough() -> None:
+    verdict = judge(Gate(metric="cosine", minimum=0.99999))
+    assert any("int16" in step for step in verdict.next_steps)
+    assert any("real board" in step for step in verdict.next_steps)
+
+
+def test_findings_of_the_check_are_advised_when_nodes_stay_on_the_cpu() -> None:
+    def remedy(results: dict[str, Any]) -> None:
+        results["check/"].findings.add(code="CPU_NODE", remedy="Replace the Softmax.")
+
+    assert "Replace the Softmax." in judge(Gate(metric="cpu_nodes", maximum=0), change=remedy).next_steps
+
+
+def test_key_figures_carry_their_kinds() -> None:
+    figures = {figure.name: figure.kind for figure in judge().variants[0].figures}
+    assert figures["latency_us"] == toolchain_pb2.FIGURE_KIND_ESTIMATED
+    assert figures["cosine"] == toolchain_pb2.FIGURE_KIND_SIMULATED
+    assert 0 not in figures.values()
+
+
+def test_no_compile_result_is_never_a_pass() -> None:
+    verdict = judge(change=lambda results: [results.pop(key) for key in ("compile/v", "simulate/v", "board/v")])
+    assert verdict.outcome != PASS
