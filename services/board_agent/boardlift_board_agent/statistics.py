@@ -37,7 +37,7 @@ class LatencyStatistics:
     ci_high_ms: float
     """Upper end of it."""
     drift: float
-    """Relative difference between the medians of the second and the first half."""
+    """Relative difference between the medians of the second and the first half, of the whole or of the worst round."""
     stable: bool
     """Tight interval and no drift."""
 
@@ -53,11 +53,12 @@ class LatencyStatistics:
         return f"The median is known to {half:.1%} only, {TIGHT:.0%} is asked for."
 
 
-def summarize(samples_ms: NDArray[np.float64]) -> LatencyStatistics:
+def summarize(samples_ms: NDArray[np.float64], round_frames: int = 0) -> LatencyStatistics:
     """Works out all figures.
 
     Args:
         samples_ms: latencies in the order they were taken, float64 [n], n >= 1, positive and finite.
+        round_frames: length of the rounds they were taken in; drift is looked for inside each, too. 0 for one round.
 
     Returns:
         The figures. The interval uses order statistics, so it assumes no distribution; with autocorrelated samples
@@ -71,8 +72,10 @@ def summarize(samples_ms: NDArray[np.float64]) -> LatencyStatistics:
         raise InvalidInputError("Latency samples must be positive numbers.", reason="LATENCY_SAMPLES_INVALID")
     low, high = _median_interval(samples)
     p50, p90, p99, p999 = (float(v) for v in np.percentile(samples, [50, 90, 99, 99.9]))
-    half = samples.size // 2
-    drift = float(np.median(samples[half:]) / np.median(samples[:half]) - 1) if half else 0.0
+    rounds = (
+        [samples[i : i + round_frames] for i in range(0, samples.size, round_frames)] if round_frames >= 100 else []
+    )
+    drift = max((_drift(part) for part in (samples, *rounds)), key=abs)
     tight = (high - low) / 2 <= TIGHT * p50
     return LatencyStatistics(
         count=int(samples.size),
@@ -90,6 +93,11 @@ def summarize(samples_ms: NDArray[np.float64]) -> LatencyStatistics:
         drift=drift,
         stable=bool(tight and abs(drift) <= DRIFT and samples.size >= 30),
     )
+
+
+def _drift(samples: NDArray[np.float64]) -> float:
+    half = samples.size // 2
+    return float(np.median(samples[half:]) / np.median(samples[:half]) - 1) if half else 0.0
 
 
 def _median_interval(samples: NDArray[np.float64]) -> tuple[float, float]:

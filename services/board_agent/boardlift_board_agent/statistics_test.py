@@ -73,3 +73,10 @@ def test_equal_rounds_are_undecided() -> None:
     a, b = (np.exp(rng.standard_normal(10) * 0.01) for _ in range(2))
     _, low, high = compare_rounds(a, b)
     assert low < 0 < high
+
+
+def test_drift_inside_every_round_is_seen() -> None:
+    rounds = [np.concatenate([lognormal(200, 0.01, s), 2 * lognormal(200, 0.01, s + 9)]) for s in range(3)]
+    got = summarize(np.concatenate(rounds), 400)
+    assert not got.stable
+    assert "slower" in got.why_unstable

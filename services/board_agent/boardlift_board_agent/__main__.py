@@ -1,0 +1,58 @@
+"""Start the agent: `boardlift-agent [serve]`, or look at the machine: `boardlift-agent doctor [--json]`."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import sys
+
+from boardlift.errors import BoardliftError
+from boardlift_servicekit import logs
+from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.server import ServerSettings
+from boardlift_servicekit.settings import from_environment
+
+from boardlift_board_agent import __version__
+from boardlift_board_agent.doctor import examine
+from boardlift_board_agent.server import serve
+from boardlift_board_agent.settings import AllSettings, Settings
+
+_USAGE = "usage: boardlift-agent [serve | doctor [--json] | --version]"
+
+
+def main() -> None:
+    """Run the command; exits with 2 for a wrong setting, 3 for machinery that is missing."""
+    words = sys.argv[1:] or ["serve"]
+    if words == ["--version"]:
+        print(__version__)
+        return
+    if words not in (["serve"], ["doctor"], ["doctor", "--json"]):
+        print(_USAGE, file=sys.stderr)
+        sys.exit(0 if words in (["-h"], ["--help"]) else 2)
+    try:
+        settings = AllSettings(
+            from_environment(Settings), from_environment(ServerSettings), from_environment(ChannelSettings)
+        )
+        if words[0] == "doctor":
+            sys.exit(_doctor(settings, "--json" in words))
+        logs.configure("board-agent", settings.own.log_level)
+        asyncio.run(serve(settings))
+    except BoardliftError as error:
+        print(f"boardlift-agent: {error}", file=sys.stderr)
+        sys.exit(3 if error.retryable else 2)
+
+
+def _doctor(settings: AllSettings, as_json: bool) -> int:
+    checks = asyncio.run(examine(settings))
+    if as_json:
+        print(json.dumps([dataclasses.asdict(check) for check in checks], indent=2))
+    else:
+        for check in checks:
+            remedy = f"  -> {check.remedy}" if check.remedy else ""
+            print(f"{check.state:8}{check.name:18}{check.detail}{remedy}")
+    return 3 if any(check.state == "fail" for check in checks) else 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""`boardlift-agent doctor`: what this machine has of what an agent needs, one line each, with the remedy."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from boardlift.v1 import toolchain_pb2, toolchain_pb2_grpc
+from boardlift_servicekit.channels import connect
+
+from boardlift_board_agent.board_tool import BoardTool, passed_variables
+from boardlift_board_agent.find_sampler import find_sampler
+from boardlift_board_agent.health import HealthLimits
+from boardlift_board_agent.settings import AllSettings
+from boardlift_board_agent.watch_board import BoardWatch
+
+_DEVICES = ("dev/bpu", "dev/bpu_core0", "dev/ion")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the doctor."""
+
+    name: str
+    state: str
+    """`ok`, `missing` (the agent works with less) or `fail` (it does not work)."""
+    detail: str
+    remedy: str = ""
+
+
+async def examine(settings: AllSettings) -> list[Check]:
+    """Looks at everything the agent needs.
+
+    Args:
+        settings: as the agent would run with.
+    """
+    own = settings.own
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        tool = BoardTool(
+            own.hrt_model_exec, own.tool_path, find_sampler(own.sampler), passed_variables(dict(os.environ))
+        )
+        watch = BoardWatch(own.board_root, work, tool, HealthLimits(hot_c=own.hot_c, governor=own.governor))
+        await watch.start()
+        snapshot = await watch.look()
+    checks = [_runtime(watch), _board(watch), *_devices(own.board_root, watch.simulated), _sampler(tool), _baseline()]
+    checks += [Check(f.code.lower(), "fail" if f.blocking else "missing", f.message, f.remedy) for f in snapshot.facts
+               if f.code != "RUNTIME_MISSING"]  # fmt: skip
+    checks.append(_state_folder(own.state_dir))
+    checks.append(await _orchestrator(settings))
+    return checks
+
+
+def _runtime(watch: BoardWatch) -> Check:
+    if watch.version is None:
+        return Check(
+            "hrt_model_exec", "fail", "does not start", "Install the board's runtime, or set BOARDLIFT_HRT_MODEL_EXEC."
+        )
+    kind = "SIMULATED" if watch.version.simulated else "real"
+    return Check("hrt_model_exec", "ok", f"{kind}, version {watch.version.dnn or 'not printed'}")
+
+
+def _board(watch: BoardWatch) -> Check:
+    facts = watch.facts
+    if facts.model is None:
+        return Check(
+            "board", "missing", f"not an RDK board; absent: {', '.join(facts.absent)}", "Run this on the board."
+        )
+    more = f"; absent: {', '.join(facts.absent)}" if facts.absent else ""
+    return Check("board", "ok", f"{facts.model}, SoC {facts.soc or '?'}, OS {facts.os_version or '?'}{more}")
+
+
+def _devices(root: Path, simulated: bool) -> list[Check]:
+    if simulated:
+        return []
+    checks = []
+    for name in _DEVICES:
+        path = root / name
+        if not path.exists():
+            checks.append(Check(f"/{name}", "missing", "absent", "Load the board's kernel modules."))
+        elif not os.access(path, os.R_OK | os.W_OK):
+            checks.append(
+                Check(f"/{name}", "fail", "not readable and writable", "Add the agent's user to the device's group.")
+            )
+        else:
+            checks.append(Check(f"/{name}", "ok", "open"))
+    return checks
+
+
+def _sampler(tool: BoardTool) -> Check:
+    if not tool.sampler:
+        return Check(
+            "sampler", "missing", "no per-frame timer: no percentiles", "Set BOARDLIFT_SAMPLER=auto on a board."
+        )
+    found = shutil.which(tool.sampler[0], path=tool.search_path)
+    return Check(
+        "sampler", "ok" if found else "fail", " ".join(tool.sampler), "" if found else "Correct BOARDLIFT_SAMPLER."
+    )
+
+
+def _baseline() -> Check:
+    if importlib.util.find_spec("onnxruntime") is None:
+        return Check(
+            "cpu baseline", "missing", "onnxruntime is not installed", "Install boardlift-board-agent[baseline]."
+        )
+    return Check("cpu baseline", "ok", "onnxruntime is there")
+
+
+def _state_folder(folder: Path) -> Check:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return Check("state folder", "ok", f"{folder} is writable")
+    except OSError as error:
+        return Check("state folder", "fail", f"{folder}: {error.strerror}", "Correct BOARDLIFT_STATE_DIR.")
+
+
+async def _orchestrator(settings: AllSettings) -> Check:
+    address = settings.own.orchestrator
+    if not address:
+        return Check(
+            "orchestrator", "missing", "none set: serves gRPC, registers nowhere", "Set BOARDLIFT_ORCHESTRATOR."
+        )
+    channel = connect(address, settings.channel)
+    try:
+        stub = toolchain_pb2_grpc.ServerServiceStub(channel)
+        info = await stub.GetServerInfo(toolchain_pb2.GetServerInfoRequest(), timeout=5)
+        return Check("orchestrator", "ok", f"{address} answers, version {info.version}")
+    except grpc.aio.AioRpcError as error:
+        return Check(
+            "orchestrator", "fail", f"{address}: {error.code().name}", "Start it, or correct BOARDLIFT_ORCHESTRATOR."
+        )
+    finally:
+        await channel.close()

@@ -1,0 +1,123 @@
+"""Keeps the board known to the orchestrator: registers, renews, reports health, obeys leases, leaves cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, Protocol
+
+import grpc
+import structlog
+from boardlift.errors import BoardliftError, from_rpc_error
+from boardlift.v1 import job_pb2, job_pb2_grpc, queue_pb2
+from boardlift_servicekit.buckets import Bucket
+from google.protobuf.message import DecodeError
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from boardlift_board_agent.runner import Agent
+
+_LOG = structlog.get_logger(__name__)
+_RETRY_S = 2.0
+
+
+class Gate(Protocol):
+    """What can be held: the dispatcher."""
+
+    def pause(self) -> None:
+        """Take nothing more."""
+        ...
+
+    async def resume(self) -> None:
+        """Take work again."""
+        ...
+
+
+class Registration:
+    """One board's registration."""
+
+    def __init__(self, agent: Agent, channel: Any) -> None:
+        """Register `agent` over `channel` to the orchestrator's BoardService."""
+        self._agent = agent
+        self._stub = job_pb2_grpc.BoardServiceStub(channel)
+        self._gate: Gate | None = None
+        self._open = True
+        self._lease_until = 0.0
+        self._stopping = False
+        self._task: asyncio.Task[None] | None = None
+        self.renew_s = 5.0
+        self.registered = asyncio.Event()
+
+    def start(self) -> None:
+        """Begin to renew in the background."""
+        self._task = asyncio.create_task(self._loop())
+
+    async def hold(self, gate: Gate) -> None:
+        """Let health and leases decide whether `gate` takes work."""
+        self._gate = gate
+        self._open = True
+        await self._decide(in_rotation=True)
+
+    async def stop(self, client: Client | None = None) -> None:
+        """Stop renewing; with a NATS connection the presence goes at once instead of after its life time."""
+        self._stopping = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if client is not None and not client.is_closed and self.registered.is_set():
+            try:
+                bucket = Bucket(client, client.jetstream(), "PRESENCE")
+                await asyncio.wait_for(bucket.remove(self._agent.board_id), timeout=2)
+            except (BoardliftError, asyncio.TimeoutError) as error:
+                _LOG.info("presence_left_to_expire", error=repr(error))
+
+    async def register(self) -> bool:
+        """Register or renew once; True when the orchestrator knows the board now."""
+        state = await self._agent.state()
+        request = job_pb2.RegisterBoardRequest(board=self._agent.info(), state=state)
+        try:
+            answer = await self._stub.RegisterBoard(request, timeout=10)
+        except grpc.aio.AioRpcError as error:
+            failure = from_rpc_error(error)
+            cloned = failure.reason == "BOARD_ID_IN_USE"
+            self._agent.watch.mark_cloned(cloned)
+            _LOG.warning("not_registered", reason=failure.reason, error=failure.message)
+            await self._decide(in_rotation=not cloned)
+            return False
+        self._agent.watch.mark_cloned(False)
+        self.renew_s = max(1.0, answer.renew_duration.ToTimedelta().total_seconds() or self.renew_s)
+        self._lease_until = answer.lease_end_time.ToNanoseconds() / 1e9 if answer.lease_holder else 0.0
+        self.registered.set()
+        await self._decide(in_rotation=state.in_rotation)
+        return True
+
+    async def on_lease(self, message: Msg) -> None:
+        """A person took the board or gave it back."""
+        try:
+            lease = queue_pb2.BoardLease.FromString(message.data)
+        except DecodeError:
+            _LOG.warning("lease_unreadable")
+            return
+        self._lease_until = lease.end_time.ToNanoseconds() / 1e9 if lease.holder else 0.0
+        await self._decide(in_rotation=True)
+
+    @property
+    def leased(self) -> bool:
+        """A person has the board."""
+        return time.time() < self._lease_until
+
+    async def _decide(self, in_rotation: bool) -> None:
+        wanted = in_rotation and not self.leased
+        if self._gate is None or wanted == self._open:
+            return
+        self._open = wanted
+        _LOG.info("rotation", takes_work=wanted, leased=self.leased)
+        if wanted:
+            await self._gate.resume()
+        else:
+            self._gate.pause()
+
+    async def _loop(self) -> None:
+        while not self._stopping:
+            known = await self.register()
+            await asyncio.sleep(self.renew_s if known else _RETRY_S)

@@ -1,0 +1,146 @@
+"""The stage: a compiled model on this board. model_info, inference on held-out samples, latency, CPU baseline.
+
+Nothing of the caller's becomes a path: files get names of ours in a private folder that is removed at the end.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from pathlib import Path
+
+from boardlift.errors import BoardliftError, ConflictError, InvalidInputError
+from boardlift.v1 import board_agent_pb2, toolchain_pb2
+from boardlift_servicekit.artifacts import ArtifactStore
+from boardlift_servicekit.executions import Emitter
+
+from boardlift_board_agent import convert
+from boardlift_board_agent.bench import Bench, Limits
+from boardlift_board_agent.board_tool import BoardTool
+from boardlift_board_agent.failures import ModelRefused, check_run
+from boardlift_board_agent.hrt_model_exec import (
+    model_info_command,
+)
+from boardlift_board_agent.infer_on_board import infer_on_board
+from boardlift_board_agent.measure_on_board import measure_on_board, time_on_cpu
+from boardlift_board_agent.parse_report import parse_model_info
+from boardlift_board_agent.tensor_spec import TensorSpec
+from boardlift_board_agent.watch_board import BoardWatch, Snapshot
+
+
+async def run_model(
+    request: board_agent_pb2.RunModelRequest,
+    store: ArtifactStore,
+    tool: BoardTool,
+    watch: BoardWatch,
+    emit: Emitter,
+    work: Path,
+    limits: Limits,
+) -> board_agent_pb2.RunResult:
+    """Runs a compiled model on the board.
+
+    Args:
+        request: model, samples, references, how to measure.
+        store: where artifacts come from and go to.
+        tool: the board's programs.
+        watch: the board.
+        emit: progress and log lines.
+        work: folder for private folders.
+        limits: time limits.
+
+    Returns:
+        The result; `failure` is set when the runtime refuses the model.
+
+    Raises:
+        BoardliftError: the board can not take work (BOARD_UNFIT), artifacts are missing, a tool died or hangs.
+    """
+    folder = work / f"run-{uuid.uuid4().hex}"
+    folder.mkdir(parents=True, mode=0o700)
+    bench = Bench(request, store, tool, watch, emit, folder, limits)
+    try:
+        before = await watch.look()
+        watch.busy_job = request.job_id or "run"
+        await _run(bench, before)
+        watch.count_failure(False)
+    except ModelRefused as refused:
+        bench.result.failure.CopyFrom(convert.refusal_message(refused))
+        watch.count_failure(False)
+    except BoardliftError as error:
+        watch.count_failure(error.reason.startswith("TOOL_"))
+        raise
+    finally:
+        watch.busy_job = ""
+        shutil.rmtree(folder, ignore_errors=True)
+    bench.result.log.CopyFrom(await store.put_bytes("\n".join(bench.log).encode(), "text/plain"))
+    return bench.result
+
+
+async def _run(bench: Bench, before: Snapshot) -> None:
+    blocking = [fact for fact in before.facts if fact.blocking]
+    if blocking:
+        raise ConflictError(
+            f"The board takes no work: {blocking[0].message}",
+            reason="BOARD_UNFIT",
+            remedy=blocking[0].remedy,
+            metadata={"reasons": ",".join(fact.code for fact in blocking)},
+        )
+    bench.emit.progress("fetch", 0.02)
+    await _fetch_model(bench)
+    tensors = await _describe(bench)
+    await infer_on_board(bench, tensors)
+    during: list[Snapshot] = []
+    async with bench.watch.during(during):
+        await measure_on_board(bench, tensors)
+    await time_on_cpu(bench)
+    after = await bench.watch.look(running=True)
+    _record_states(bench, before, during, after)
+
+
+async def _fetch_model(bench: Bench) -> None:
+    if not bench.request.compiled_model.sha256:
+        raise InvalidInputError("There is no compiled model to run.", reason="MODEL_MISSING")
+    shutil.copyfile(await bench.store.fetch(bench.request.compiled_model), bench.model)
+    if bench.request.quantized_model.sha256 and bench.watch.simulated:
+        source = await bench.store.fetch(bench.request.quantized_model)
+        shutil.copyfile(source, bench.folder / "model_quantized_model.onnx")
+
+
+async def _describe(bench: Bench) -> tuple[TensorSpec, ...]:
+    bench.emit.progress("model_info", 0.05)
+    run = await bench.call(model_info_command(bench.tool.program, bench.model), bench.limits.infer_s)
+    check_run(run)
+    tensors = parse_model_info(run.text)
+    bench.result.tensors.extend(convert.tensor_message(t) for t in tensors)
+    simulated = bench.watch.simulated
+    if run.header.load_ms is not None:
+        bench.result.figures.append(
+            convert.figure("load_ms", run.header.load_ms, "ms", simulated, "hrt_model_exec model_info")
+        )
+    if run.header.skew:
+        text = f"The board's runtime is {run.header.skew[0]}, the model is built for {run.header.skew[1]}."
+        bench.result.findings.append(
+            convert.finding("VERSION_SKEW", "error", text, "board", "Update the board's OS image.")
+        )
+    return tensors
+
+
+def _record_states(bench: Bench, before: Snapshot, during: list[Snapshot], after: Snapshot) -> None:
+    hottest = sorted(during, key=lambda s: s.reading.bpu_c or 0.0)[-1:]
+    simulated = bench.watch.simulated
+    job = bench.request.job_id
+    for snapshot in (before, *hottest, after):
+        bench.result.states.append(convert.state_message(snapshot, job, simulated))
+    seen: set[str] = set()
+    for snapshot in (*during, after):
+        for fact in snapshot.facts:
+            if fact.code not in seen:
+                seen.add(fact.code)
+                bench.result.findings.append(convert.fact_to_finding(fact))
+    bench.result.execution.tools.append(
+        toolchain_pb2.ToolchainInfo(
+            name="hrt_model_exec",
+            version=bench.watch.version.dnn if bench.watch.version else "",
+            parts={"hbrt": bench.watch.version.hbrt} if bench.watch.version else {},
+            simulated=simulated,
+        )
+    )

@@ -1,0 +1,101 @@
+"""Runs board stages for callers over gRPC and for tasks from the queue, one at a time, equal requests once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from boardlift.errors import InternalError, UnsupportedError
+from boardlift.v1 import board_agent_pb2, queue_pb2
+from boardlift_servicekit.artifacts import ArtifactStore
+from boardlift_servicekit.executions import Emitter, Executions, request_key
+from boardlift_servicekit.stage_calls import Emit, execution_id
+
+from boardlift_board_agent import __version__
+from boardlift_board_agent.bench import Limits
+from boardlift_board_agent.board_tool import BoardTool
+from boardlift_board_agent.convert import info_message, state_message
+from boardlift_board_agent.run_model import run_model
+from boardlift_board_agent.watch_board import BoardWatch
+
+Result = board_agent_pb2.RunResult
+
+
+@dataclasses.dataclass
+class Agent:
+    """What the servicer, the queue and the registration share."""
+
+    board_id: str
+    target: str
+    labels: dict[str, str]
+    boot_id: str
+    capabilities: tuple[str, ...]
+    store: ArtifactStore
+    tool: BoardTool
+    watch: BoardWatch
+    executions: Executions[Result]
+    work: Path
+    limits: Limits
+
+    def run(self, request: board_agent_pb2.RunModelRequest, name: str) -> AsyncIterator[Any]:
+        """Events of one run, the result last; attaches to an equal run.
+
+        Args:
+            request: what to run.
+            name: the caller's name for this call.
+        """
+        system = self.watch.facts.os_version or ""  # versions of the runtime are known only after the first run
+        key = request_key("board", __version__, request, self.board_id, system, str(self.watch.facts.simulated))
+
+        async def work(emit: Emitter) -> Result:
+            result = await run_model(request, self.store, self.tool, self.watch, emit, self.work, self.limits)
+            result.board.CopyFrom(self.info())
+            return result
+
+        return self.executions.run(key, name, Result, work)
+
+    def info(self) -> board_agent_pb2.BoardInfo:
+        """What this board is."""
+        return info_message(
+            self.watch.facts,
+            self.watch.version,
+            self.board_id,
+            self.target,
+            self.labels,
+            self.boot_id,
+            self.capabilities,
+        )
+
+    async def state(self) -> board_agent_pb2.BoardState:
+        """How this board is now."""
+        snapshot = await self.watch.look()
+        return state_message(snapshot, self.watch.busy_job, self.watch.simulated)
+
+
+class QueueRunner:
+    """Runs board tasks from the queue in this process."""
+
+    def __init__(self, agent: Agent) -> None:
+        """Run on `agent`."""
+        self._agent = agent
+
+    async def run(self, task: queue_pb2.StageTask, emit: Emit) -> Result:
+        """Run one attempt.
+
+        Raises:
+            UnsupportedError: the task is for another service.
+            CancelledError: it was stopped.
+        """
+        if task.stage != "board":
+            raise UnsupportedError(f"A board does not run the stage {task.stage}.", reason="STAGE_UNSUPPORTED")
+        async for event in self._agent.run(task.board, execution_id(task)):
+            if isinstance(event, Result):
+                return event
+            await emit(event)
+        raise InternalError("The run ended without a result.", reason="NO_RESULT")
+
+    async def stop(self, task: queue_pb2.StageTask) -> None:
+        """Make a running attempt end."""
+        await self._agent.executions.cancel(execution_id(task))

@@ -1,0 +1,66 @@
+"""Settings of the board agent, read once from `BOARDLIFT_*` variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.server import ServerSettings
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the agent runs; the server's and the channel's own settings come beside it."""
+
+    board_id: str = "board-1"
+    """Name of the board, `[a-z0-9-]{1,40}`; unique in the lab."""
+    target: str = "rdk-x5"
+    """What it runs models for."""
+    labels: tuple[str, ...] = ()
+    """Free labels, `name=value`."""
+    state_dir: Path = Path(".boardlift/board")
+    """Folder for results, cached artifacts and runs."""
+    board_root: Path = Path("/")
+    """Where the board's files are read from; a folder of files for a simulated board."""
+    hrt_model_exec: str = "hrt_model_exec"
+    """The vendor's tool, by name or absolute path."""
+    sampler: tuple[str, ...] = ()
+    """Command of the per-frame timer; empty means none, "auto" the one for the board's own Python runtime."""
+    tool_path: str = "/usr/bin:/bin:/usr/hobot/bin"
+    """PATH of the board's programs."""
+    orchestrator: str = ""
+    """`host:port` of the orchestrator, for registration and artifacts; empty keeps artifacts here and serves them."""
+    nats_url: tuple[str, ...] = ()
+    """NATS servers to pull work from; empty serves gRPC only."""
+    nats_credentials: Path | None = None
+    """Credentials file (JWT and seed) for NATS; none connects without."""
+    infer_timeout: timedelta = timedelta(minutes=2)
+    """Longest run of one inference, model load included."""
+    perf_timeout: timedelta = timedelta(minutes=5)
+    """Longest single run of a measurement."""
+    cancel_grace: timedelta = timedelta(seconds=30)
+    """Time a run goes on after its last caller's stream broke."""
+    governor: str = "performance"
+    """CPU governor that measurements are meant to run under; empty for any. It is never changed by the agent."""
+    hot_c: float = field(default=90.0, metadata={"min": 40, "max": 110})
+    """Hotter than this, in degrees Celsius, the board takes no work."""
+    min_free_disk_bytes: int = field(default=512 << 20, metadata={"min": 0})
+    """With less free disk the board takes no work."""
+    max_artifact_bytes: int = field(default=2 << 30, metadata={"min": 1 << 20})
+    """Largest artifact."""
+    log_level: str = "INFO"
+    """DEBUG, INFO, WARNING or ERROR."""
+
+
+@dataclass(frozen=True)
+class AllSettings:
+    """Everything that is read from the environment."""
+
+    own: Settings
+    """The agent's own."""
+    server: ServerSettings
+    """How it listens."""
+    channel: ChannelSettings
+    """How it reaches the orchestrator."""
