@@ -168,7 +168,7 @@ class Consume:
         finally:
             beat.cancel()
             self._slots.used -= 1
-            self._tasks.discard(asyncio.current_task())  # type: ignore[arg-type]
+            self._tasks.discard(asyncio.current_task())
             if not self._stopping:
                 await self._ask()
 

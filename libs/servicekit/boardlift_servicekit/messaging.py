@@ -18,10 +18,10 @@ import nats
 import nats.errors
 import nats.js.errors as jetstream_errors
 import structlog
-from boardlift.errors import InvalidInputError, PreconditionError, UnavailableError
+from boardlift.errors import UnavailableError
 from boardlift.v1 import job_pb2, queue_pb2
 from nats.aio.client import Client
-from nats.js import JetStreamContext, api
+from nats.js import JetStreamContext
 
 from boardlift_servicekit.names import check_token
 
@@ -38,26 +38,8 @@ RESULT_STREAM: Final = "RES"
 EVENT_STREAM: Final = "EVT"
 OUTCOME_CONSUMER: Final = "orch"
 TIMER_CONSUMER: Final = "timer"
-STAGE_CONSUMERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "transform": ("ingest", "transform"),
-    "compiler": ("check", "compile", "simulate"),
-    "orchestrator": ("verdict",),
-}
-"""Which stages the shared consumer of each service takes. Boards have consumers of their own."""
-MINIMUM_API_LEVEL: Final = 2
-_EXISTS_OTHERWISE: Final = 10058
 _log = structlog.get_logger(__name__)
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class QueueLimits:
-    """How the queue is kept."""
-
-    replicas: int = 1
-    """Copies of every stream; 3 on a cluster of three servers."""
-    ack_wait_s: float = 15.0
-    """Seconds without a sign of life after which a message is handed to somebody else."""
 
 
 async def connect(servers: str | list[str], name: str, *, wait_s: float = 20.0, **options: Any) -> Client:
@@ -120,44 +102,6 @@ async def retry(call: Callable[[], Awaitable[_T]], attempts: int = 80, pause_s: 
     raise UnavailableError("NATS does not answer", reason="NATS_UNAVAILABLE", remedy="Look at the nats-server's log.")
 
 
-async def ensure_streams(js: JetStreamContext, limits: QueueLimits) -> None:
-    """Create or update all streams and shared consumers. Idempotent; every orchestrator calls it at start.
-
-    Raises:
-        PreconditionError: The server is older than 2.12 or has no JetStream.
-        UnavailableError: The server does not answer.
-    """
-    await _require_level(js)
-    work: dict[str, Any] = {"retention": "workqueue", "duplicate_window": 600.0, "max_consumers": 8192}
-    streams = [
-        api.StreamConfig(
-            name=TASK_STREAM,
-            subjects=["task.>"],
-            allow_msg_schedules=True,
-            allow_msg_ttl=True,
-            max_msg_size=786432,
-            **work,
-        ),
-        api.StreamConfig(name=RESULT_STREAM, subjects=["res.>"], max_msg_size=131072, **work),
-        api.StreamConfig(name=EVENT_STREAM, subjects=["evt.>"], allow_direct=True, max_age=30 * 86400.0),
-        *(_bucket(name, marker_s) for name, marker_s in (("JOB", 0), ("BOARD", 0), ("LEASE", 0), ("PRESENCE", 60))),
-    ]
-    for config in streams:
-        await _ensure_stream(js, config.evolve(storage="file", num_replicas=limits.replicas))
-    for name, stages in STAGE_CONSUMERS.items():
-        await ensure_consumer(js, TASK_STREAM, name, [f"task.{stage}.>" for stage in stages], limits)
-    await ensure_consumer(js, TASK_STREAM, TIMER_CONSUMER, ["task.timer.>"], limits)
-    await ensure_consumer(js, RESULT_STREAM, OUTCOME_CONSUMER, ["res.>"], limits)
-
-
-async def ensure_board_consumers(js: JetStreamContext, board: str, target: str, limits: QueueLimits) -> None:
-    """Create the consumer for one board's own tasks and the one for its target's pool."""
-    check_token("board id", board)
-    check_token("target", target)
-    await ensure_consumer(js, TASK_STREAM, board_consumer(board), [f"task.board.id.{board}.*"], limits)
-    await ensure_consumer(js, TASK_STREAM, pool_consumer(target), [f"task.board.pool.{target}.*"], limits)
-
-
 def board_consumer(board: str) -> str:
     """Name of the consumer that only this board pulls from."""
     return f"board-{board}"
@@ -166,24 +110,6 @@ def board_consumer(board: str) -> str:
 def pool_consumer(target: str) -> str:
     """Name of the consumer that all boards of a target share."""
     return f"pool-{target}"
-
-
-async def ensure_consumer(
-    js: JetStreamContext, stream: str, name: str, subjects: list[str], limits: QueueLimits
-) -> None:
-    """Create or update a durable pull consumer."""
-    config = api.ConsumerConfig(
-        name=name,
-        durable_name=name,
-        filter_subjects=subjects if len(subjects) > 1 else None,
-        filter_subject=subjects[0] if len(subjects) == 1 else None,
-        ack_policy=api.AckPolicy.EXPLICIT,
-        ack_wait=limits.ack_wait_s,
-        max_deliver=-1,  # the job record counts: the server's own count does not survive a crash
-        max_ack_pending=5000,
-        max_waiting=4096,
-    )
-    await retry(lambda: js.add_consumer(stream, config))
 
 
 async def publish_task(
@@ -314,50 +240,3 @@ async def _publish_later(
         "Nats-Schedule-Target": target,
     }
     await retry(lambda: js.publish(subject, body, headers=dict(timed), timeout=2))
-
-
-async def _require_level(js: JetStreamContext) -> None:
-    try:
-        info = await retry(js.account_info)
-    except jetstream_errors.APIError as error:
-        raise PreconditionError(
-            "this NATS server has no JetStream",
-            reason="NATS_WITHOUT_JETSTREAM",
-            remedy="Start nats-server with deploy/nats/nats.conf.",
-        ) from error
-    level = getattr(info.api, "level", None) or 0
-    if level < MINIMUM_API_LEVEL:
-        raise PreconditionError(
-            f"this NATS server is too old: JetStream API level {level}, needed {MINIMUM_API_LEVEL}",
-            reason="NATS_TOO_OLD",
-            remedy="Install nats-server 2.12 or newer.",
-            metadata={"level": str(level)},
-        )
-
-
-async def _ensure_stream(js: JetStreamContext, config: api.StreamConfig) -> None:
-    try:
-        await retry(lambda: js.add_stream(config))
-    except jetstream_errors.BadRequestError as error:
-        if error.err_code != _EXISTS_OTHERWISE:
-            raise InvalidInputError(
-                f"NATS refuses stream {config.name}: {error.description}",
-                reason="NATS_STREAM_REFUSED",
-                metadata={"stream": str(config.name)},
-            ) from error
-        await retry(lambda: js.update_stream(config))
-
-
-def _bucket(name: str, marker_s: int) -> api.StreamConfig:
-    """Return the stream of a key-value bucket with per-key life times; markers make an expiry visible to watchers."""
-    return api.StreamConfig(
-        name=f"KV_{name}",
-        subjects=[f"$KV.{name}.>"],
-        max_msgs_per_subject=1,
-        allow_rollup_hdrs=True,
-        allow_msg_ttl=True,
-        allow_direct=True,
-        deny_delete=True,
-        discard=api.DiscardPolicy.NEW,
-        subject_delete_marker_ttl=marker_s or None,
-    )

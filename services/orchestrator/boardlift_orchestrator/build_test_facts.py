@@ -30,7 +30,7 @@ def make_results(name: str, cosine: float = 0.999, latency_us: float = 100.0, ma
     compiled = compiler_pb2.CompileResult(
         compiled_model=REF,
         nodes=[node, compiler_pb2.NodePlacement(node="/out", device="CPU", subgraph=-1, cosine=0.9989, reason="float")],
-        vendor_outputs=[compare(**errors)],
+        vendor_outputs=[compare("actions", **errors)],
         figures=[
             make_figure("latency_us", latency_us, "us", ESTIMATED, "hbdk 3.49.15"),
             make_figure("ddr_bytes", 4096, "bytes", ESTIMATED, "hbdk 3.49.15"),
@@ -60,11 +60,11 @@ def make_results(name: str, cosine: float = 0.999, latency_us: float = 100.0, ma
         "check/": compiler_pb2.CheckResult(bpu_nodes=1, bpu_subgraphs=1),
         f"compile/{name}": compiled,
         f"simulate/{name}": compiler_pb2.SimulateResult(
-            outputs=[compare(**errors)], bit_checks=[check], bit_exact=True
+            outputs=[compare("actions", **errors)], bit_checks=[check], bit_exact=True
         ),
         f"board/{name}": board_agent_pb2.RunResult(
             board=board_agent_pb2.BoardInfo(id="sim-1", target="rdk-x5", simulated=True, versions={"dnn": "1.24"}),
-            board_vs_float=[compare(**errors)],
+            board_vs_float=[compare("actions", **errors)],
             board_vs_quantized=[compare(max_abs=0.0)],
             latency=[latency],
             states=[board_agent_pb2.BoardState(governor="performance")],

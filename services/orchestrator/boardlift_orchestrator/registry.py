@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from boardlift.v1 import job_pb2, queue_pb2
 from boardlift_servicekit.buckets import Bucket
-from boardlift_servicekit.messaging import QueueLimits, ensure_board_consumers
+from boardlift_servicekit.streams import QueueLimits, ensure_board_consumers
 from nats.aio.client import Client
 
 from boardlift_orchestrator.schedule import BoardView

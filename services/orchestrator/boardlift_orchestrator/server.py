@@ -23,12 +23,11 @@ from boardlift_servicekit.messaging import (
     RESULT_STREAM,
     TASK_STREAM,
     TIMER_CONSUMER,
-    QueueLimits,
     connect,
-    ensure_streams,
 )
 from boardlift_servicekit.server import Host
 from boardlift_servicekit.stage_calls import GrpcRunner
+from boardlift_servicekit.streams import QueueLimits, ensure_streams
 from nats.aio.client import Client
 
 from boardlift_orchestrator.boards import BoardServicer
