@@ -88,9 +88,15 @@ def main() -> None:
         wanted = third_party(member)
         everything += wanted
         lock(member, wanted)
-    tools = [line for line in (ROOT / "requirements/dev.in").read_text().splitlines() if line and line[0] != "#"]
-    lock("dev", everything + tools)
-    lock("gen", [line for line in (ROOT / "requirements/gen.in").read_text().splitlines() if line and line[0] != "#"])
+    lock("dev", everything + read_lines("dev.in"))
+    lock("gen", read_lines("gen.in"))
+    lock("build", read_lines("build.in"))
+
+
+def read_lines(name: str) -> list[str]:
+    """Read the requirements of a file that people write."""
+    lines = (ROOT / "requirements" / name).read_text().splitlines()
+    return [line for line in lines if line and line[0] != "#"]
 
 
 if __name__ == "__main__":
