@@ -32,7 +32,8 @@ import sys, numpy as np
 from horizon_tc_ui import HB_ONNXRuntime
 session = HB_ONNXRuntime(model_file=sys.argv[1])
 data = np.load(sys.argv[2])
-rows = [session.run_direct(session.output_names, {k: data[k][i] for k in data.files}) for i in range(len(data[data.files[0]]))]
+count = len(data[data.files[0]])
+rows = [session.run_direct(session.output_names, {k: data[k][i] for k in data.files}) for i in range(count)]
 np.savez(sys.argv[3], **{n: np.stack([r[j] for r in rows]) for j, n in enumerate(session.output_names)})
 """
 
@@ -91,7 +92,6 @@ class AgentProcess:
             "state_dir": str(folder / "state"),
             "board_root": str(self.board_root),
             "hrt_model_exec": "boardlift-hrt-model-exec",
-            "sampler": "boardlift-sample-latency",
             "tool_path": f"{bin_dir}:/usr/bin:/bin",
             "listen": "127.0.0.1:0",
             "port_file": str(self.port_file),

@@ -43,7 +43,10 @@ async def examine(settings: AllSettings) -> list[Check]:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         tool = BoardTool(
-            own.hrt_model_exec, own.tool_path, find_sampler(own.sampler), passed_variables(dict(os.environ))
+            own.hrt_model_exec,
+            own.tool_path,
+            find_sampler(own.sampler, own.hrt_model_exec, own.tool_path, own.board_root),
+            passed_variables(dict(os.environ)),
         )
         watch = BoardWatch(own.board_root, work, tool, HealthLimits(hot_c=own.hot_c, governor=own.governor))
         await watch.start()
@@ -95,7 +98,10 @@ def _devices(root: Path, simulated: bool) -> list[Check]:
 def _sampler(tool: BoardTool) -> Check:
     if not tool.sampler:
         return Check(
-            "sampler", "missing", "no per-frame timer: no percentiles", "Set BOARDLIFT_SAMPLER=auto on a board."
+            "sampler",
+            "missing",
+            "no per-frame timer: no percentiles",
+            "Install hbm_runtime or hobot_dnn (board image).",
         )
     found = shutil.which(tool.sampler[0], path=tool.search_path)
     return Check(

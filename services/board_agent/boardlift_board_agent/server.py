@@ -94,13 +94,15 @@ async def serve(settings: AllSettings) -> None:
     own = settings.own
     identity = Identity(own.state_dir)
     channel = connect(own.orchestrator, settings.channel) if own.orchestrator else None
+    apart = own.artifacts and own.artifacts != own.orchestrator
+    artifacts = connect(own.artifacts, settings.channel) if apart else channel
     local = LocalStore(own.state_dir / "artifacts", own.max_artifact_bytes)
-    store: ArtifactStore = RemoteStore(channel, local) if channel is not None else local
+    store: ArtifactStore = RemoteStore(artifacts, local) if artifacts is not None else local
     agent = await make_agent(own, store, identity.boot_id)
     host = Host("board-agent", settings.server)
     host.add(board_agent_pb2_grpc.add_BoardAgentServiceServicer_to_server, BoardAgentServicer(agent), SERVICE)
     host.add(toolchain_pb2_grpc.add_ServerServiceServicer_to_server, ServerServicer(agent), SERVER_SERVICE)
-    if channel is None:
+    if artifacts is None:
         host.add(artifact_pb2_grpc.add_ArtifactServiceServicer_to_server, ArtifactServicer(local), ARTIFACT_SERVICE)
     host.on_stop(agent.executions.close)
     await host.start()
@@ -116,8 +118,8 @@ async def serve(settings: AllSettings) -> None:
             queue.cancel()
             await asyncio.gather(queue, return_exceptions=True)
         await host.stop()
-        if channel is not None:
-            await channel.close()
+        for opened in {id(c): c for c in (channel, artifacts) if c is not None}.values():
+            await opened.close()
         identity.release()
 
 
@@ -137,7 +139,12 @@ async def make_agent(own: Settings, store: ArtifactStore, boot_id: str) -> Agent
     runs = own.state_dir.absolute() / "runs"
     shutil.rmtree(runs, ignore_errors=True)  # what a killed agent left
     runs.mkdir(parents=True, mode=0o700)
-    tool = BoardTool(own.hrt_model_exec, own.tool_path, find_sampler(own.sampler), passed_variables(dict(os.environ)))
+    tool = BoardTool(
+        own.hrt_model_exec,
+        own.tool_path,
+        find_sampler(own.sampler, own.hrt_model_exec, own.tool_path, own.board_root),
+        passed_variables(dict(os.environ)),
+    )
     limits = HealthLimits(hot_c=own.hot_c, disk_free_bytes=own.min_free_disk_bytes, governor=own.governor)
     watch = BoardWatch(own.board_root, runs, tool, limits)
     await watch.start()
@@ -179,11 +186,11 @@ async def _work_for_orchestrator(own: Settings, agent: Agent, store: ArtifactSto
     registration.start()
     client = dispatcher = None
     try:
-        if own.nats_url:
+        if own.nats:
             options: dict[str, Any] = {"inbox_prefix": f"_INBOX_{own.board_id}"}
             if own.nats_credentials:
                 options["user_credentials"] = str(own.nats_credentials)
-            client = await messaging.connect(list(own.nats_url), f"board-{own.board_id}", **options)
+            client = await messaging.connect(list(own.nats), f"board-{own.board_id}", **options)
             await registration.registered.wait()  # its consumers exist from then on
             names = (messaging.board_consumer(own.board_id), messaging.pool_consumer(own.target))
             dispatcher = Dispatcher(client, store, QueueRunner(agent), worker=own.board_id, consumers=names, slots=1)

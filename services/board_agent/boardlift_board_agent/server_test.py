@@ -203,7 +203,7 @@ async def test_missing_artifact_and_wrong_shape_are_refused(start_agent, call, m
 
 
 async def test_without_a_sampler_there_are_no_percentiles(start_agent, call, materials, figure_values) -> None:
-    caller = call(start_agent(sampler=""))
+    caller = call(start_agent(sampler="none"))
     result = await caller.result(await caller.request(materials["policy16"]))
     assert "PERCENTILES_ABSENT" in codes(result)
     assert set(figure_values(result.latency[0])) == {"fps", "mean_ms", "min_ms", "max_ms"}

@@ -26,13 +26,15 @@ class Settings:
     """Where the board's files are read from; a folder of files for a simulated board."""
     hrt_model_exec: str = "hrt_model_exec"
     """The vendor's tool, by name or absolute path."""
-    sampler: tuple[str, ...] = ()
-    """Command of the per-frame timer; empty means none, "auto" the one for the board's own Python runtime."""
+    sampler: tuple[str, ...] = ("auto",)
+    """Command of the per-frame timer, words separated by commas; "auto" finds one, "none" does without."""
     tool_path: str = "/usr/bin:/bin:/usr/hobot/bin"
     """PATH of the board's programs."""
     orchestrator: str = ""
-    """`host:port` of the orchestrator, for registration and artifacts; empty keeps artifacts here and serves them."""
-    nats_url: tuple[str, ...] = ()
+    """`host:port` of the orchestrator, where the board registers; empty registers nowhere."""
+    artifacts: str = ""
+    """`host:port` of the artifact service; empty takes the orchestrator's, or keeps artifacts here and serves them."""
+    nats: tuple[str, ...] = ()
     """NATS servers to pull work from; empty serves gRPC only."""
     nats_credentials: Path | None = None
     """Credentials file (JWT and seed) for NATS; none connects without."""
