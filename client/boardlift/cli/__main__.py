@@ -1,0 +1,82 @@
+"""Entry point of `boardlift`: run the command, turn every end into an exit code.
+
+0 pass, 1 verdict fail, 2 the input is wrong, 3 infrastructure failed, 4 cancelled, 5 undecided.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from boardlift._outcome import CANCELLED, INFRASTRUCTURE, INPUT_WRONG, UNDECIDED
+from boardlift.cli.app import app
+from boardlift.cli.output import Output
+from boardlift.cli.session import Session
+from boardlift.errors import (
+    AlreadyExistsError,
+    BoardliftError,
+    CancelledError,
+    DeadlineError,
+    InternalError,
+    InvalidInputError,
+    NotFoundError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
+
+_USER = (InvalidInputError, NotFoundError, AlreadyExistsError, PermissionDeniedError, UnauthenticatedError)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run and exit."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    session = Session()
+    try:
+        result = app.main(args=arguments, prog_name="boardlift", obj=session, standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        usage = InvalidInputError(error.format_message(), reason="USAGE", remedy="See `boardlift --help`.")
+        if isinstance(error, click.UsageError) and error.ctx:
+            usage.remedy = f"See `{error.ctx.command_path} --help`."
+        return _report(session, usage, INPUT_WRONG)
+    except (click.Abort, KeyboardInterrupt):
+        return _report(session, CancelledError("Stopped by the keyboard."), CANCELLED)
+    except BoardliftError as error:
+        return _report(session, error, code_of(error))
+    except BrokenPipeError:
+        sys.stderr.close()
+        return INFRASTRUCTURE
+    except Exception as error:  # noqa: BLE001  (the outermost boundary)
+        fault = InternalError(
+            f"{type(error).__name__}: {error}", reason="BUG", remedy="Run again with --debug and report what it prints."
+        )
+        return _report(session, fault, INFRASTRUCTURE)
+    return result if isinstance(result, int) else 0
+
+
+def code_of(error: BoardliftError) -> int:
+    """Return the exit code for an error."""
+    if isinstance(error, _USER):
+        return INPUT_WRONG
+    if isinstance(error, CancelledError):
+        return CANCELLED
+    return UNDECIDED if isinstance(error, DeadlineError) else INFRASTRUCTURE
+
+
+def _report(session: Session, error: BoardliftError, code: int) -> int:
+    if session.debug:
+        traceback.print_exc()
+    Output(json_mode=session.json).error(error)
+    return code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""The commands of `boardlift`, one file each."""
+
+from __future__ import annotations
+
+import click
+
+from boardlift import __version__
+from boardlift.cli.boards import boards
+from boardlift.cli.check import check
+from boardlift.cli.compare import compare
+from boardlift.cli.dataset import dataset
+from boardlift.cli.doctor import doctor
+from boardlift.cli.jobs import jobs
+from boardlift.cli.lint import lint
+from boardlift.cli.pull import pull
+from boardlift.cli.push import push
+from boardlift.cli.report import report
+from boardlift.cli.run import run
+from boardlift.cli.session import Group
+from boardlift.cli.transform import transform
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="boardlift")
+def app() -> None:
+    """Lift a model onto a robot's board: a model goes in, a proven, measured model comes out.
+
+    Exit codes: 0 pass, 1 verdict fail, 2 the input is wrong, 3 infrastructure failed, 4 cancelled, 5 undecided.
+    """
+
+
+for command in (run, jobs, boards, report, pull, push, transform, check, lint, compare, doctor, dataset):
+    app.add_command(command)

@@ -1,0 +1,186 @@
+"""The other commands, each for people and for programs."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from boardlift.cli.app import app
+from boardlift.testing import FakeServer, Scenario, StageScript
+
+
+@pytest.fixture
+def job(boardlift, model, data):
+    assert boardlift("run", model, "--data", data, "--name", "demo", "--gate", "cosine>=0.99").code == 0
+    return "job-1"
+
+
+def test_jobs_lists_shows_and_prints_logs(boardlift, job):
+    listed = boardlift("jobs")
+    assert listed.out.splitlines()[0].split() == ["job", "state", "verdict", "best", "model", "created", "took", "name"]
+    assert listed.out.splitlines()[1].split()[:4] == ["job-1", "succeeded", "pass", "int16"]
+    assert boardlift("jobs", "ls", "--state", "failed", "--json").json == []
+    shown = boardlift("jobs", "show", job)
+    assert "simulate   int8     succeeded" in shown.out and "PASS" in shown.out
+    assert boardlift("jobs", "show", job, "--json").json["id"] == job
+    assert boardlift("jobs", "watch", job).code == 0
+    events = [json.loads(line) for line in boardlift("jobs", "watch", job, "--json").out.splitlines()]
+    assert events[-1]["job"]["state"] == "succeeded"
+
+
+def test_logs_by_stage_and_variant(boardlift, model, data):
+    scenario = Scenario(stages={"compile": StageScript(lines=("calibrating",))})
+    with FakeServer(scenario) as server:
+        boardlift("run", model, "--data", data, "--server", server.address)
+        ended = boardlift("jobs", "logs", "job-1", "--variant", "int8", "--server", server.address)
+        assert ended.out == "[compile int8] calibrating\n"
+        assert boardlift("jobs", "logs", "job-1", "--json", "--server", server.address).out.count("\n") == 2
+
+
+def test_cancel_and_unknown_jobs(boardlift, model, data):
+    with FakeServer(Scenario(step_s=60)) as server:
+        boardlift("run", model, "--data", data, "--detach", "--server", server.address)
+        ended = boardlift("jobs", "cancel", "job-1", "--server", server.address)
+        assert ended.code == 0 and ended.out.startswith("job-1 cancel")
+        assert boardlift("jobs", "watch", "job-1", "--server", server.address).code == 4
+        assert boardlift("jobs", "cancel", "job-1", "--json", "--server", server.address).json[0]["id"] == "job-1"
+    missing = boardlift("jobs", "show", "nope")
+    assert missing.code == 2 and "error JOB_NOT_FOUND" in missing.err
+
+
+def test_boards(boardlift):
+    assert boardlift("boards").out == (
+        "board    target  kind       status  can                    labels\n"
+        "fake-x5  rdk-x5  simulated  free    model_info infer perf  lab=test\n"
+    )
+    assert boardlift("boards", "--label", "lab=none", "--json").json == []
+    assert boardlift("boards", "ls", "--json").json[0]["simulated"] is True
+    assert "a stand-in, not silicon" in boardlift("boards", "show", "fake-x5").out
+    assert boardlift("boards", "show", "none").code == 2
+
+
+def test_report_pull_and_push(boardlift, job, model, tmp_path):
+    ended = boardlift("report", job, "--html", tmp_path / "r.html", "--junit", tmp_path / "j.xml")
+    assert ended.out.startswith("PASS") and (tmp_path / "r.html").read_bytes().startswith(b"<!doctype")
+    assert boardlift("report", job, "--json").json["job"] == job
+    pulled = boardlift("pull", job, tmp_path / "all")
+    assert len(pulled.out.splitlines()) == 5 and (tmp_path / "all" / "int8.bin").exists()
+    assert len(boardlift("pull", job, tmp_path / "one", "--only", "int8.bin", "--json").json) == 1
+    assert boardlift("pull", job, tmp_path, "--only", "none").code == 2
+    pushed = boardlift("push", model)
+    digest = pushed.out.split()[0]
+    assert boardlift("push", model, "--json").json[0]["sha256"] == digest
+    assert boardlift("pull", digest, tmp_path / "by-digest").code == 0
+    assert (tmp_path / "by-digest" / digest).read_bytes() == model.read_bytes()
+
+
+def test_transform(boardlift, model, data, tmp_path):
+    ended = boardlift("transform", model, "-o", tmp_path / "t.onnx", "--data", data, "--outputs", "actions")
+    assert ended.code == 0 and (tmp_path / "t.onnx").read_bytes() == model.read_bytes()
+    assert "obs    float32 [?, 225]  obs_4d       float32 [1, 1, 1, 225]  reshape" in ended.out
+    assert "actions  256      max_abs               7e-07  simulated" in ended.out
+    plain = boardlift("transform", model, "--json").json
+    assert plain["passes"] == [{"id": "cut-outputs", "nodes_before": 10, "nodes_after": 7}]
+    assert "cut-outputs" in boardlift("transform", "--list-passes").out
+    assert boardlift("transform", "--list-passes", "--json").json["passes"][0]["exactness"] == "bit-exact"
+    assert boardlift("transform").code == 2
+
+
+def test_check(boardlift, model):
+    ended = boardlift("check", model)
+    assert ended.code == 0 and ended.out.splitlines()[1] == "1 nodes on the BPU in 1 subgraph(s), 1 on the CPU"
+    assert "Elu_1" in ended.out and "Gemm_0" not in ended.out and "Gemm_0" in boardlift("check", model, "--all").out
+    assert boardlift("check", model, "--json").json["check"]["cpu_nodes"] == 1
+
+
+@pytest.mark.parametrize(("stage", "code"), [("transform", 2), ("check", 1)])
+def test_check_says_who_refused(boardlift, monkeypatch, model, stage, code):
+    with FakeServer(Scenario(stages={stage: StageScript(failure_code="NO_GOOD")})) as server:
+        monkeypatch.setenv("BOARDLIFT_TRANSFORM", server.address)
+        monkeypatch.setenv("BOARDLIFT_COMPILER", server.address)
+        ended = boardlift("check", model)
+        assert ended.code == code and "error NO_GOOD" in ended.err
+        assert boardlift("check", model, "--json").json["failure"]["code"] == "NO_GOOD"
+
+
+def test_lint(boardlift, model, data, tmp_path):
+    good = boardlift("lint", data, "--model", model)
+    assert good.code == 0 and "split: 64 to calibrate, 256 held out" in good.out and good.out.endswith("Usable.\n")
+    samples = np.zeros((10, 3), np.float32)
+    samples[0], samples[4, 1] = 1e6, np.nan
+    np.savez(tmp_path / "bad.npz", obs=samples, flat=np.zeros((10, 1)))
+    bad = boardlift("lint", tmp_path / "bad.npz", "--json")
+    assert bad.code == 2 and not bad.json["ok"]
+    codes = {finding["code"] for finding in bad.json["findings"]}
+    assert codes == {"FEW_SAMPLES", "NOT_FINITE", "CONSTANT", "DUPLICATES", "NO_PROVENANCE"}
+    assert "Not usable." in boardlift("lint", tmp_path / "bad.npz").out
+
+
+def test_compare(boardlift, job, model, data):
+    boardlift("run", model, "--data", data)
+    ended = boardlift("compare", "job-1", "job-2")
+    assert "int8     estimated_latency_us  123.4 us simulated  123.4 us simulated  x 1" in ended.out
+    rows = boardlift("compare", "job-1", "job-2", "--json").json["figures"]
+    assert {row["ratio"] for row in rows} == {1.0} and len(rows) == 8
+
+
+def test_doctor(boardlift):
+    ended = boardlift("doctor")
+    assert ended.code == 0 and "board fake-x5" in ended.out and "simulated, rdk-x5, free" in ended.out
+    assert {check["state"] for check in boardlift("doctor", "--json").json} == {"ok"}
+
+
+def test_dataset_from_logs(boardlift, tmp_path):
+    lines = [json.dumps({"t": i * 0.02, "state": "RL", "obs_single": [float(i), 1.0]}) for i in range(400)]
+    (tmp_path / "a.jsonl").write_text("\n".join(["{broken", *lines]))
+    command = ["dataset", "steps", tmp_path / "a.jsonl", "-o", tmp_path / "d.npz", "--samples", 20, "--heldout", 30]
+    ended = boardlift(*command, "--frames", 3, "--synthetic", "--terms", "1,1")
+    assert ended.code == 0 and "20 to calibrate, 30 held out, SYNTHETIC" in ended.out and "1 BROKEN_LINE" in ended.out
+    shown = boardlift("dataset", "show", tmp_path / "d.npz", "--json").json
+    assert shown["document"]["split"] == {"calibration": 20, "heldout": 30} and shown["arrays"][0]["shape"] == "6"
+    assert boardlift(*command, "--terms", "a").code == 2
+    assert boardlift(*command, "--state", "WALK").code == 2
+
+
+def test_dataset_from_arrays_and_images(boardlift, tmp_path):
+    from PIL import Image
+
+    np.save(tmp_path / "a.npy", np.random.default_rng(0).random((50, 2, 3)))
+    ended = boardlift("dataset", "arrays", f"x={tmp_path / 'a.npy'}", "-o", tmp_path / "a.npz", "--no-split", "--json")
+    assert ended.json["arrays"][0]["samples"] == 50 and "split" not in ended.json["document"]
+    assert boardlift("dataset", "arrays", "nothing", "-o", tmp_path / "a.npz").code == 2
+    (tmp_path / "p").mkdir()
+    for index in range(3):
+        Image.new("RGB", (4, 2), (index, 0, 0)).save(tmp_path / "p" / f"{index}.png")
+    command = ["dataset", "images", tmp_path / "p", "--input", "x", "-o", tmp_path / "i.npz", "--samples", 1]
+    ended = boardlift(*command, "--heldout", 2, "--size", "2x4", "--mean", "1,1,1", "--json")
+    assert ended.json["arrays"][0]["shape"] == "3x2x4"
+    assert boardlift(*command, "--size", "big").code == 2
+
+
+def test_usage_errors_and_faults_of_ours(boardlift, monkeypatch):
+    assert boardlift("nonsense").code == 2 and boardlift("--version").code == 0
+    assert "Exit codes" in boardlift("--help").out
+    monkeypatch.setattr("boardlift.client.Client.boards", lambda *_: 1 / 0)
+    broken = boardlift("boards")
+    assert broken.code == 3 and "error BUG: ZeroDivisionError" in broken.err and "Traceback" not in broken.err
+    assert "Traceback" in boardlift("boards", "--debug").err
+
+
+def test_every_command_takes_json_and_says_what_it_does():
+    def walk(command, path):
+        assert command.help, path
+        assert any(option.name == "json" for option in command.params), path
+        for name, inner in getattr(command, "commands", {}).items():
+            walk(inner, f"{path} {name}")
+
+    walk(app, "boardlift")
+
+
+def test_the_token_is_not_stored_with_the_job():
+    from boardlift.cli.parse import clean_command
+
+    arguments = ["run", "m.onnx", "--token", "secret", "--token=secret", "--data", "d.npz"]
+    assert clean_command(arguments) == ("boardlift", "run", "m.onnx", "--data", "d.npz")

@@ -1,0 +1,108 @@
+"""`boardlift doctor`: what is here, what is missing, and one command to get it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+
+import click
+
+from boardlift import __version__
+from boardlift._outcome import INFRASTRUCTURE
+from boardlift.cli.boards import status_of
+from boardlift.cli.session import Command, Session, pass_session
+from boardlift.client import Client
+from boardlift.errors import BoardliftError
+from boardlift.models import ServerInfo
+from boardlift.stages import StageClient
+
+START = "Start the local stack with `make demo`, or point BOARDLIFT_SERVER at a running one."
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    """What."""
+    state: str
+    """ok, warning or missing."""
+    detail: str = ""
+    """What was found."""
+    remedy: str = ""
+    """One command or setting that gets it."""
+
+
+@click.command(cls=Command)
+@pass_session
+def doctor(session: Session) -> int:
+    """Check versions, servers, toolchain and boards; say what is missing and how to get it."""
+    checks = [*_client_checks(), *_server_checks(session)]
+    if session.json:
+        session.output.emit(checks)
+    session.output.table(("what", "state", "found"), [(c.name, c.state, c.detail) for c in checks])
+    for check in checks:
+        if check.remedy and check.state != "ok":
+            session.output.line(f"{check.name}: {check.remedy}", "yellow")
+    return INFRASTRUCTURE if any(check.state == "missing" for check in checks) else 0
+
+
+def _client_checks() -> Iterator[Check]:
+    yield Check("boardlift", "ok", f"{__version__}, Python {platform.python_version()} on {platform.machine()}")
+    for name in ("grpcio", "protobuf", "numpy", "pillow"):
+        try:
+            yield Check(name, "ok", metadata.version(name))
+        except metadata.PackageNotFoundError:
+            optional = {"numpy": "data", "pillow": "images"}.get(name, "cli")
+            state = "missing" if name in ("grpcio", "protobuf") else "warning"
+            yield Check(name, state, "not installed", f"pip install 'boardlift[{optional}]'")
+
+
+def _server_checks(session: Session) -> Iterator[Check]:
+    with session.client(patience_s=0.5) as client, session.stages() as stages:
+        yield from _ask("orchestrator", client.connection.address, client.server_info)
+        for name in ("transform", "compiler"):
+            yield from _ask(name, stages.address(name), _asker(stages, name))
+        yield from _board_checks(client)
+
+
+def _asker(stages: StageClient, name: str) -> Callable[[], ServerInfo]:
+    return lambda: stages.server_info(name)
+
+
+def _ask(name: str, address: str, ask: Callable[[], ServerInfo]) -> Iterator[Check]:
+    try:
+        info = ask()
+    except BoardliftError as error:
+        yield Check(name, "missing", f"{address}: {error.message.splitlines()[0][:100]}", error.remedy or START)
+        return
+    slots = f", {info.busy_slots} of {info.slots} slots busy" if info.slots else ""
+    yield Check(name, "ok", f"{address}: {info.name} {info.version}{slots}")
+    for tool in info.tools:
+        kind = " (simulated)" if tool.simulated else ""
+        parts = "".join(f", {part} {version}" for part, version in sorted((tool.parts or {}).items()))
+        tested = (
+            "" if tool.known or tool.simulated or not tool.version else ", not a version this release was tested with"
+        )
+        state = "ok" if tool.version else "missing"
+        yield Check(f"{name} / {tool.name}", state, f"{tool.version or 'not found'}{kind}{parts}{tested}")
+    for finding in info.findings:
+        state = "missing" if finding.severity == "error" else "warning"
+        yield Check(f"{name} / {finding.code}", state, finding.message, finding.remedy)
+
+
+def _board_checks(client: Client) -> Iterator[Check]:
+    try:
+        boards = client.boards()
+    except BoardliftError:
+        return
+    if not boards:
+        yield Check("boards", "missing", "none has registered", START)
+    for board in boards:
+        kind = "simulated" if board.simulated else "real"
+        state = "ok" if board.online and board.in_rotation else "warning"
+        yield Check(f"board {board.id}", state, f"{kind}, {board.target}, {status_of(board)}")
+        for finding in board.findings:
+            yield Check(f"board {board.id} / {finding.code}", "warning", finding.message, finding.remedy)

@@ -1,0 +1,125 @@
+"""`boardlift jobs`: list, show, watch, read logs, cancel."""
+
+from __future__ import annotations
+
+import click
+
+from boardlift._outcome import exit_code
+from boardlift.cli.output import seconds_text
+from boardlift.cli.print_verdict import print_end
+from boardlift.cli.run import finish
+from boardlift.cli.session import Group, Session, pass_session
+from boardlift.models import JobInfo
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@click.pass_context
+def jobs(context: click.Context) -> None:
+    """List jobs, or look at one (default: ls)."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_jobs)
+
+
+@jobs.command("ls")
+@click.option("--state", default="", help="Only jobs in this state: queued, running, succeeded, failed, cancelled.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
+@pass_session
+def list_jobs(session: Session, state: str = "", limit: int = 20) -> int:
+    """List jobs, newest first."""
+    with session.client() as client:
+        found = list(client.jobs(state=state, limit=limit))
+    if session.json:
+        session.output.emit(found)
+        return 0
+    headers = ("job", "state", "verdict", "best", "model", "created", "took", "name")
+    session.output.table(headers, [_row(job) for job in found])
+    return 0
+
+
+@jobs.command()
+@click.argument("job_id", metavar="ID")
+@pass_session
+def show(session: Session, job_id: str) -> int:
+    """Show a job: stages, verdict, files."""
+    with session.client() as client:
+        job = client.get_job(job_id)
+    if session.json:
+        session.output.emit(job)
+        return 0
+    rows = [
+        (
+            stage.stage,
+            stage.variant,
+            stage.state,
+            "from the cache" if stage.cached else seconds_text(stage.seconds),
+            str(stage.attempt) if stage.attempt > 1 else "",
+            stage.worker,
+        )
+        for stage in job.stages
+    ]
+    session.output.table(("stage", "variant", "state", "took", "attempt", "worker"), rows)
+    session.output.line()
+    print_end(session.output, job)
+    return 0
+
+
+@jobs.command()
+@click.argument("job_id", metavar="ID")
+@click.option("--timeout", type=float, default=None, help="Seconds to wait; then the job goes on.")
+@pass_session
+def watch(session: Session, job_id: str, timeout: float | None) -> int:
+    """Follow a job to its end; ends with the code of its verdict. With --json one event per line."""
+    with session.client() as client:
+        job = client.job(job_id)
+        if not session.json:
+            return finish(session, job, timeout)
+        for event in job.events(timeout=timeout):
+            session.output.emit(event)
+        return exit_code(job.refresh())
+
+
+@jobs.command()
+@click.argument("job_id", metavar="ID")
+@click.option("--stage", default="", help="Only this stage.")
+@click.option("--variant", default="", help="Only this variant.")
+@pass_session
+def logs(session: Session, job_id: str, stage: str, variant: str) -> int:
+    """Print what the tools printed; goes on until the job ends."""
+    with session.client() as client:
+        for event in client.job(job_id).events():
+            wanted = stage in ("", event.stage) and variant in ("", event.variant)
+            if not event.log or not wanted:
+                continue
+            if session.json:
+                session.output.emit(event)
+            else:
+                session.output.line(f"[{event.stage} {event.variant}".rstrip() + f"] {event.log.text}")
+    return 0
+
+
+@jobs.command()
+@click.argument("job_ids", metavar="ID...", nargs=-1, required=True)
+@pass_session
+def cancel(session: Session, job_ids: tuple[str, ...]) -> int:
+    """Ask jobs to stop; they end within seconds."""
+    with session.client() as client:
+        stopped = [client.cancel_job(job_id) for job_id in job_ids]
+    if session.json:
+        session.output.emit(stopped)
+    for job in stopped:
+        session.output.line(f"{job.id} {job.state}")
+    return 0
+
+
+def _row(job: JobInfo) -> tuple[str, ...]:
+    seconds = (job.ended - job.created).total_seconds() if job.ended and job.created else None
+    return (
+        job.id,
+        job.state,
+        job.verdict.outcome if job.verdict else "",
+        job.verdict.best_variant if job.verdict else "",
+        job.model_name,
+        job.created.strftime("%Y-%m-%d %H:%M:%SZ") if job.created else "",
+        seconds_text(seconds),
+        job.name,
+    )

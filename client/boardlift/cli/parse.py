@@ -1,0 +1,131 @@
+"""Texts of the command line -> values of the SDK. Pure; every refusal says how to write it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from boardlift._requests import parse_variant
+from boardlift.errors import InvalidInputError
+from boardlift.models import InputFormat, Variant
+
+_TEXT_KEYS = ("type_train", "type_rt", "layout_train", "layout_rt", "norm_type")
+_SECRET_OPTIONS = ("--token",)
+
+
+def parse_shapes(items: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Parse `obs=1x225` texts.
+
+    Raises:
+        InvalidInputError: One is something else (`SHAPE_INVALID`).
+    """
+    shapes = {}
+    for item in items:
+        name, separator, text = item.rpartition("=")
+        try:
+            shape = tuple(int(part) for part in text.replace(",", "x").split("x"))
+        except ValueError:
+            shape = ()
+        if not separator or not name or not shape or min(shape) < 1:
+            raise InvalidInputError(
+                f"{item!r} is not a shape.",
+                reason="SHAPE_INVALID",
+                remedy="Write NAME=1x225, all sizes positive.",
+                metadata={"input": name or item},
+            )
+        shapes[name] = shape
+    return shapes
+
+
+def parse_input_format(text: str) -> InputFormat:
+    """Parse `NAME:key=value,...`; keys are the fields of `InputFormat`, numbers of a list are split at `;`.
+
+    Raises:
+        InvalidInputError: The text is something else (`INPUT_FORMAT_INVALID`).
+    """
+    name, _, rest = text.rpartition(":")
+    values: dict[str, str] = {}
+    for part in filter(None, rest.split(",")):
+        key, separator, value = part.partition("=")
+        values[key.replace("-", "_") if separator else ""] = value
+    unknown = set(values) - {*_TEXT_KEYS, "mean", "scale", "shape"}
+    try:
+        numbers = {key: tuple(float(v) for v in values[key].split(";")) for key in ("mean", "scale") if key in values}
+        shape = tuple(int(v) for v in values["shape"].split("x")) if "shape" in values else ()
+    except ValueError:
+        unknown.add("number")
+    if not name or unknown:
+        raise InvalidInputError(
+            f"{text!r} is not an input's form.",
+            reason="INPUT_FORMAT_INVALID",
+            remedy="Write NAME:type_train=rgb,type_rt=nv12,layout_train=NCHW,mean=0;0;0,scale=0.004;0.004;0.004.",
+            metadata={"input": name or text},
+        )
+    format_ = InputFormat(name, shape=shape, mean=numbers.get("mean", ()), scale=numbers.get("scale", ()))
+    texts: dict[str, Any] = {key: values[key] for key in _TEXT_KEYS if key in values}
+    return replace(format_, **texts)
+
+
+def build_variants(
+    texts: Sequence[str],
+    inputs: Sequence[str],
+    *,
+    calibration: str = "",
+    percentile: float = 0.0,
+    per_channel: bool = False,
+    level: str = "",
+    purpose: str = "",
+) -> list[Variant]:
+    """Parse variants; what a variant does not say itself it takes from the job-wide options."""
+    formats = tuple(parse_input_format(text) for text in inputs)
+    parsed = (parse_variant(text) for text in texts)
+    return [
+        replace(
+            variant,
+            calibration=variant.calibration or calibration,
+            percentile=variant.percentile or percentile,
+            per_channel=variant.per_channel or per_channel,
+            level=variant.level or level,
+            purpose=variant.purpose or purpose,
+            inputs=formats,
+        )
+        for variant in parsed
+    ]
+
+
+def split_names(items: Iterable[str]) -> tuple[str, ...]:
+    """Return names given one by one or separated by commas."""
+    return tuple(name for item in items for name in item.split(",") if name)
+
+
+def clean_command(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return a command line without secrets, fit to be stored with a job."""
+    kept = ["boardlift"]
+    skip = False
+    for argument in arguments:
+        if skip:
+            skip = False
+        elif argument in _SECRET_OPTIONS:
+            skip = True
+        elif not argument.startswith(tuple(f"{option}=" for option in _SECRET_OPTIONS)):
+            kept.append(argument)
+    return tuple(kept)
+
+
+def data_path(text: str) -> Path:
+    """Return the path of a dataset file.
+
+    Raises:
+        InvalidInputError: It is not an `.npz` (`DATASET_INVALID`).
+    """
+    path = Path(text)
+    if path.suffix != ".npz":
+        raise InvalidInputError(
+            f"{path.name} is not a dataset.",
+            reason="DATASET_INVALID",
+            remedy="Make one first: boardlift dataset steps LOG.jsonl --out data.npz (or arrays, images).",
+            metadata={"file": str(path)},
+        )
+    return path

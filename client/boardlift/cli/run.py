@@ -1,0 +1,149 @@
+"""`boardlift run`: the whole chain, from a model to a verdict."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from boardlift._job import Job
+from boardlift._outcome import UNDECIDED, exit_code
+from boardlift._requests import RunOptions
+from boardlift.cli.follow import follow
+from boardlift.cli.parse import build_variants, clean_command, data_path, parse_shapes, split_names
+from boardlift.cli.print_verdict import print_end
+from boardlift.cli.session import Command, Session, pass_session
+from boardlift.errors import BoardliftError
+from boardlift.models import Gate, Variant, to_plain
+
+_LEVELS = click.Choice(["O0", "O1", "O2", "O3"])
+_METHODS = click.Choice(["default", "mix", "kl", "max", "skip"])
+
+
+@click.command(cls=Command)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--data", required=True, help="Dataset .npz (see `boardlift dataset`).")
+@click.option(
+    "--variant", "variants", multiple=True, help="int8, int16, mixed, auto, fast-perf, or NAME=PRESET,key=value."
+)
+@click.option("--gate", "gates", multiple=True, help="Limit, for example 'cosine>=0.99', 'max_abs@actions<=0.2'.")
+@click.option("--outputs", multiple=True, help="Outputs to keep; default all.")
+@click.option("--input-shape", "shapes", multiple=True, help="Shape of an input with open dimensions: obs=1x225.")
+@click.option("--input", "inputs", multiple=True, help="Form of an input: NAME:type_train=rgb,type_rt=nv12,...")
+@click.option("--calibration", type=_METHODS, default=None, help="Calibration method of all variants.")
+@click.option("--percentile", type=float, default=0.0, help="Percentile for --calibration max.")
+@click.option("--per-channel", is_flag=True, help="Quantise per channel.")
+@click.option("--level", type=_LEVELS, default=None, help="Optimise level of all variants.")
+@click.option("--purpose", type=click.Choice(["preview", "search", "release"]), default=None, help="Chooses the level.")
+@click.option("--skip-pass", "skip_passes", multiple=True, help="Transform pass that must not run.")
+@click.option("--target", default="rdk-x5", show_default=True, help="Chip and toolchain.")
+@click.option("--board", default="", help="Board id, or label=value,label=value.")
+@click.option("--no-board", is_flag=True, help="Leave the board out; the verdict says so.")
+@click.option("--goal", type=click.Choice(["latency", "accuracy"]), default=None, help="What the best variant is.")
+@click.option(
+    "--samples", "calibration_samples", type=int, default=0, help="Calibration samples; default the dataset's."
+)
+@click.option("--heldout", "heldout_samples", type=int, default=0, help="Held-out samples; default its own.")
+@click.option("--seed", type=int, default=0, help="Seed of the draw.")
+@click.option("--frames", type=int, default=0, help="Frames of a latency measurement; default 1000.")
+@click.option("--bit-check-samples", type=int, default=0, help="Samples compared bit by bit; default 4.")
+@click.option("--name", default="", help="Name of the job for people.")
+@click.option("--limit", "limit_s", type=float, default=0.0, help="Seconds the job may take; default 4 hours.")
+@click.option("--timeout", type=float, default=None, help="Seconds to wait for it here; then the job goes on.")
+@click.option("--detach", is_flag=True, help="Print the job's id and return.")
+@click.option("--plan", is_flag=True, help="Say what would be done; nothing is created.")
+@pass_session
+def run(session: Session, model: Path, variants: tuple[str, ...], gates: tuple[str, ...], **given: Any) -> int:
+    """Compile MODEL in several ways, prove and measure each, and give a verdict."""
+    parsed, data = _variants(variants, given), given["data"]
+    limits = [Gate.parse(gate) for gate in gates]
+    options = _options(given, tuple(limits))
+    with session.client() as client:
+        if given["plan"]:
+            return _plan(session, model, data, parsed, options)
+        path = data_path(data)
+        session.output.note(f"pushing {model.name} and {path.name}")
+        pushed, dataset = client.push_model(model), client.push_data(path)
+        command = clean_command(sys.argv[1:])
+        fields = {**vars(options), "command": command}
+        job = client.run(pushed, dataset, parsed, **fields)
+        if given["detach"]:
+            return _detached(session, job)
+        session.output.note(f"job {job.id}")
+        return finish(session, job, given["timeout"])
+
+
+def finish(session: Session, job: Job, timeout_s: float | None) -> int:
+    """Follow a job to its end, print it, and return the exit code."""
+    info = follow(session, job, timeout_s)
+    if info is None:
+        return UNDECIDED
+    if session.json:
+        session.output.emit({**to_plain(info), "exit_code": exit_code(info)})
+    else:
+        print_end(session.output, info)
+    return exit_code(info)
+
+
+def _variants(texts: tuple[str, ...], given: dict[str, Any]) -> list[Variant]:
+    return build_variants(
+        texts or ("int16", "int8"),
+        given["inputs"],
+        calibration=given["calibration"] or "",
+        percentile=given["percentile"],
+        per_channel=given["per_channel"],
+        level=given["level"] or "",
+        purpose=given["purpose"] or "",
+    )
+
+
+def _options(given: dict[str, Any], gates: tuple[Gate, ...]) -> RunOptions:
+    same = ("target", "board", "skip_passes", "seed", "frames", "name", "limit_s")
+    counts = ("calibration_samples", "heldout_samples", "bit_check_samples")
+    return RunOptions(
+        gates=gates,
+        outputs=split_names(given["outputs"]),
+        input_shapes=parse_shapes(given["shapes"]),
+        skip_board=given["no_board"],
+        goal=given["goal"] or "",
+        **{name: given[name] for name in (*same, *counts)},
+    )
+
+
+def _detached(session: Session, job: Job) -> int:
+    if session.json:
+        session.output.emit(job.info)
+    else:
+        session.output.line(job.id)
+        session.output.note(f"Follow it: boardlift jobs watch {job.id}")
+    return 0
+
+
+def _plan(session: Session, model: Path, data: str, variants: list[Variant], options: RunOptions) -> int:
+    """Have the servers check the job and say what they would do."""
+    with session.client() as client, session.stages() as stages:
+        job = client.run(model, data_path(data), variants, validate_only=True, **vars(options))
+        try:
+            plan = stages.plan(model, options)
+        except BoardliftError as error:
+            plan = None
+            session.output.note(f"The transform service can't be asked: {error.message}")
+    planned = [(step.id, step.exactness, step.reason) for step in plan.passes] if plan else []
+    refusals = [(item.code, item.subject, item.message) for item in plan.refusals] if plan else []
+    names = [variant.name for variant in variants]
+    if session.json:
+        session.output.emit({"job": to_plain(job.info), "passes": planned, "refusals": refusals, "variants": names})
+        return 2 if refusals else 0
+    session.output.line(f"{model.name} -> {options.target}: {', '.join(names)}", "bold")
+    stages_of = [(stage.stage, stage.variant, stage.state) for stage in job.info.stages]
+    if stages_of:
+        session.output.table(("stage", "variant", "state"), stages_of)
+    session.output.table(("pass", "exactness", "why"), planned)
+    for code, subject, message in refusals:
+        session.output.line(f"error {code} [{subject}]: {message}", "bold red")
+    for text in plan.assumptions if plan else ():
+        session.output.line(f"assumed: {text}")
+    session.output.line("Nothing was created.")
+    return 2 if refusals else 0

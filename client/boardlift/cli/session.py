@@ -1,0 +1,102 @@
+"""What all commands share: where the server is, how to print, and the options that every command takes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from boardlift.cli.output import Output
+from boardlift.client import Client
+from boardlift.connection import Connection
+from boardlift.stages import StageClient
+
+
+@dataclass
+class Session:
+    """One run of the command line."""
+
+    server: str | None = None
+    """Orchestrator; None takes the environment's, else this machine's."""
+    token: str | None = field(default=None, repr=False)
+    """Bearer token."""
+    ca: str | None = None
+    """CA certificate."""
+    cert: str | None = None
+    """Own certificate."""
+    key: str | None = None
+    """Its key."""
+    json: bool = False
+    """Print JSON only."""
+    debug: bool = False
+    """Show stack traces."""
+
+    @property
+    def output(self) -> Output:
+        """Where to print."""
+        return Output(json_mode=self.json)
+
+    @property
+    def connection(self) -> Connection:
+        """How to reach the server."""
+        return Connection.from_environment(self.server, token=self.token, ca=self.ca, cert=self.cert, key=self.key)
+
+    @property
+    def interactive(self) -> bool:
+        """True when somebody can be asked."""
+        return sys.stdin.isatty() and sys.stderr.isatty() and not self.json
+
+    def client(self, patience_s: float = 20.0) -> Client:
+        """Connect to the orchestrator."""
+        return Client(self.connection, patience_s=patience_s)
+
+    def stages(self) -> StageClient:
+        """Connect to the stage services."""
+        return StageClient(self.connection)
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value not in (None, False):
+        setattr(context.ensure_object(Session), str(parameter.name), value)
+
+
+def _shared_options() -> list[click.Option]:
+    def option(name: str, text: str, **more: Any) -> click.Option:
+        return click.Option([name], expose_value=False, callback=_remember, help=text, **more)
+
+    return [
+        option("--json", "Print JSON on standard output, nothing else.", is_flag=True),
+        option("--debug", "Show stack traces.", is_flag=True),
+        option("--server", "Orchestrator, host:port or https://host:port [BOARDLIFT_SERVER, else 127.0.0.1:7400]."),
+        option("--token", "Bearer token; better BOARDLIFT_TOKEN or BOARDLIFT_TOKEN_FILE.", hidden=True),
+        option("--ca", "CA certificate in PEM [BOARDLIFT_CA].", hidden=True),
+        option("--cert", "Own certificate in PEM [BOARDLIFT_CERT].", hidden=True),
+        option("--key", "Key of the own certificate [BOARDLIFT_KEY].", hidden=True),
+    ]
+
+
+class Command(click.Command):
+    """A command with the shared options."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Add the shared options behind the command's own."""
+        super().__init__(*args, **kwargs)
+        self.params += _shared_options()
+
+
+class Group(click.Group):
+    """A group that has the shared options and whose commands have them."""
+
+    command_class = Command
+    group_class = type  # groups made by a group are Groups too
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Add the shared options behind the group's own."""
+        super().__init__(*args, **kwargs)
+        self.params += _shared_options()
+
+
+pass_session: Callable[[Any], Any] = click.make_pass_decorator(Session, ensure=True)

@@ -1,0 +1,80 @@
+"""Print what a stage service answered, and its progress while it works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from boardlift import _convert
+from boardlift._render import figure_text
+from boardlift.cli.output import Output
+from boardlift.models import LogLine, Progress
+from boardlift.v1 import compiler_pb2, toolchain_pb2, transform_pb2
+
+
+class StageLines:
+    """Prints a stage's steps on standard error, each once."""
+
+    def __init__(self, output: Output, stage: str) -> None:
+        """Prefix lines with the stage."""
+        self._output = output
+        self._stage = stage
+        self._step = ""
+
+    def __call__(self, event: Progress | LogLine) -> None:
+        """Take an event."""
+        if isinstance(event, Progress) and event.step != self._step:
+            self._step = event.step
+            self._output.note(f"{self._stage}: {event.step} ({event.fraction:.0%})")
+
+
+def print_findings(output: Output, findings: Iterable[toolchain_pb2.Finding]) -> None:
+    """Print findings."""
+    output.findings(_convert.to_finding(finding) for finding in findings)
+
+
+def print_transform(output: Output, result: transform_pb2.TransformResult) -> None:
+    """Print what a transform did: passes, how to feed the new model, the proof."""
+    rows = []
+    for item in result.passes:
+        reasons = sorted({skip.reason for skip in item.skipped})
+        rows.append((item.id, f"{len(item.applied)}", f"{item.nodes_before} -> {item.nodes_after}", "; ".join(reasons)))
+    output.table(("pass", "changes", "nodes", "left alone because"), rows)
+    output.line()
+    io_rows = [
+        (item.before.name, _spec(item.before), item.after.name, _spec(item.after), item.rule) for item in result.io_map
+    ]
+    output.table(("yours", "", "transformed", "", "rule"), io_rows)
+    output.line()
+    proof = [
+        (item.output, str(item.samples), figure.name, *_value_and_kind(figure))
+        for item in result.equivalence
+        for figure in item.figures
+    ]
+    output.table(("output", "samples", "against the original", "value", "kind"), proof)
+    if result.random_inputs:
+        output.line("The proof used random inputs; give --data for real ones.", "yellow")
+    for text in result.assumptions:
+        output.line(f"assumed: {text}")
+    print_findings(output, result.findings)
+
+
+def print_check(output: Output, result: compiler_pb2.CheckResult, every_node: bool) -> None:
+    """Print where the nodes run."""
+    output.line(
+        f"{result.bpu_nodes} nodes on the BPU in {result.bpu_subgraphs} subgraph(s), {result.cpu_nodes} on the CPU"
+    )
+    nodes = [node for node in result.nodes if every_node or node.device != "BPU" or node.reason]
+    rows = [(node.node, node.type, node.device, node.dtype, node.reason) for node in nodes]
+    if rows:
+        output.table(("node", "type", "on", "as", "why"), rows)
+    print_findings(output, result.findings)
+
+
+def _spec(spec: toolchain_pb2.TensorSpec) -> str:
+    return f"{spec.dtype} [{', '.join('?' if size < 0 else str(size) for size in spec.shape)}]"
+
+
+def _value_and_kind(figure: Any) -> tuple[str, str]:
+    value, _, kind = figure_text(_convert.to_figure(figure)).rpartition(" ")
+    return value, kind
