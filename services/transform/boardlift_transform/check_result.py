@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from boardlift_transform.edit_graph import shape_of, used_opset
 from boardlift_transform.park_weights import park_weights
-from boardlift_transform.passes._base import node_label
+from boardlift_transform.pass_result import node_label
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.targets import TargetProfile
 

@@ -99,6 +99,11 @@ class Editor:
         if node.name:
             self._node_names.discard(node.name)
 
+    def claim(self, node: ir.Node) -> None:
+        """Take a released name back for the node that stays."""
+        if node.name:
+            self._node_names.add(node.name)
+
     def value_name(self, hint: str) -> str:
         """A value name that nobody uses."""
         return self._unique(hint, self._names)

@@ -18,7 +18,7 @@ from onnx import helper, numpy_helper
 
 from boardlift_transform.edit_graph import Array, Editor, attribute, constant_of, is_constant, shape_of, used_opset
 from boardlift_transform.evaluate_node import MAX_OUTPUT_ELEMENTS, evaluate_node
-from boardlift_transform.passes._base import PassResult, node_label
+from boardlift_transform.pass_result import PassResult, node_label
 
 MAX_GROWTH = 4
 MAX_DATA_ELEMENTS = 4096

@@ -113,6 +113,7 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
             PlannedPass("freeze-inputs", "inputs were given as constants", {"values": dict(request.frozen_inputs)})
         )
     steps.append(PlannedPass("fold-constants", "shape arithmetic must be gone before conversion"))
+    steps.append(PlannedPass("cast-to-float32", "the tool takes float32 only"))
     if summary.opset < min(opset, 11):
         steps.append(PlannedPass("upgrade-opset", f"opset {summary.opset} -> {opset}", {"opset": opset}))
     steps.append(
@@ -139,10 +140,30 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
 
 _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("eliminate-dead", "leftovers split subgraphs"),
+    ("tame-constants", "infinite constants poison calibration"),
+    ("normalize-details", "small things kill the tool late"),
+    ("replace-mean", "the runtime has no Mean"),
     ("merge-matmul-add", "one row instead of two"),
+    ("fold-batchnorm", "one row less per layer"),
+    ("wire-gru-state", "the tool dies on a GRU whose state is not read"),
+    ("fuse-depth-to-space", "a 6-D pixel shuffle runs on the CPU"),
     ("wrap-inputs", "the runtime feeds 4-D feature maps"),
     ("wrap-outputs", "the runtime reads 4-D tensors"),
     ("lift-to-4d", "keeps the calibrator's batch of 8 and 3-D Conv on the BPU"),
+    ("matmul-to-conv", "a constant matrix is 2.8 times faster as 1x1 Conv, and stays int16"),
+    ("eliminate-dead", "moves that now cancel"),
+    ("fold-channel-add", "bias of the new Conv"),
+    ("replace-average-pool", "padded AveragePool is wrong on the border"),
+    ("balance-padding", "end-heavy padding is wrong under int16"),
+    ("replace-min", "Min runs on the CPU"),
+    ("replace-neg", "Neg runs on the CPU"),
+    ("split-broadcast", "Expand and Tile over two axes run on the CPU"),
+    ("split-reductions", "reductions over several axes run on the CPU"),
+    ("replace-moves", "reversed slices and reflecting pads run on the CPU"),
+    ("replace-upsample", "nearest upsampling by 3 runs on the CPU"),
+    ("softmax-on-last-axis", "the BPU computes Softmax on axis 3 and ArgMax on axis 1"),
+    ("split-wide-head", "a wide last layer falls back to int8 under int16"),
     ("free-batch", "a literal batch of 1 makes calibration 4 to 6 times slower"),
+    ("fold-constants", "shapes of everything new"),
     ("eliminate-dead", "moves that now cancel"),
 )

@@ -70,7 +70,9 @@ class Proof:
     random_inputs: bool
     """True when random inputs were used."""
     batch: str
-    """`proven`: batch 8 equals eight runs at batch 1. `literal`: batch 8 does not run. `wrong`: it runs and differs."""
+    """`proven`: batch 8 equals eight runs at batch 1. `literal`: batch 8 does not run, the calibrator will fall back
+    to 1.
+    `wrong`: it runs and differs. `unchecked`: the model is too large to try."""
     guilty: str = ""
     """Pass to blame when the comparison failed."""
     findings: tuple[Finding, ...] = ()
@@ -140,10 +142,15 @@ def tolerance_of(steps: Sequence[PlannedPass], loaded: LoadedModel) -> float:
 def _with_outputs(proto: onnx.ModelProto, names: Sequence[str]) -> bytes:
     have = {o.name for o in proto.graph.output}
     missing = [name for name in names if name not in have]
-    if not missing:
+    node_names = [n.name for n in proto.graph.node if n.name]
+    unique = len(set(node_names)) == len(node_names)
+    if not missing and unique:
         return proto.SerializeToString()
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
+    if not unique:  # onnxruntime refuses what exporters do write
+        for node in copy.graph.node:
+            node.ClearField("name")
     for name in missing:
         copy.graph.output.append(onnx.ValueInfoProto(name=name))
     return copy.SerializeToString()

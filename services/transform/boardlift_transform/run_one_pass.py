@@ -15,7 +15,7 @@ from boardlift_transform.equivalence import OutputComparison, compare, run_refer
 from boardlift_transform.inspect import TensorSpec, spec_of
 from boardlift_transform.io_map import io_map
 from boardlift_transform.load_model import load_model
-from boardlift_transform.passes._base import PassResult
+from boardlift_transform.pass_result import PassResult
 from boardlift_transform.plan import PlannedPass
 from boardlift_transform.runner import run_plan
 from boardlift_transform.samples import random_samples

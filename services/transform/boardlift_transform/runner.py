@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from boardlift_transform.pass_result import Applied, PassResult, Skipped
 from boardlift_transform.passes import PASSES_BY_ID
-from boardlift_transform.passes._base import Applied, PassResult, Skipped
 from boardlift_transform.plan import PlannedPass
 from boardlift_transform.refusal import Refusal
 

@@ -14,8 +14,8 @@ from boardlift_transform.edit_graph import Array
 from boardlift_transform.inspect import ModelSummary, TensorSpec, spec_of, summarise
 from boardlift_transform.io_map import IoEntry, snippet
 from boardlift_transform.load_model import LoadedModel, load_model
-from boardlift_transform.plan import Plan, Request, plan
-from boardlift_transform.prove import Proof, Subject, draw_samples, prove
+from boardlift_transform.plan import Plan, PlannedPass, Request, plan
+from boardlift_transform.prove import WRONG, Proof, Subject, draw_samples, prove
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.runner import Listener, PassReport, run_plan
 from boardlift_transform.targets import find_target
@@ -139,6 +139,11 @@ def transform_loaded(
         listener("prove-equivalence", len(chosen.passes), len(chosen.passes))
     feeds, is_random = draw_samples(loaded, inputs, request, samples)
     proof = prove(Subject(loaded, inputs, working, chosen, feeds, is_random), verify)
+    if proof.passed and proof.batch == WRONG:
+        step = PlannedPass("pin-batch", "batch 8 ran but differed from single runs: the calibrator must use batch 1")
+        reports += run_plan(working, [step], listener)
+        chosen = replace(chosen, passes=(*chosen.passes, step))
+        proof = prove(Subject(loaded, inputs, working, chosen, feeds, is_random), verify)
     if not proof.passed:
         raise _not_equivalent(proof)
     return TransformResult(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from boardlift_transform import Refusal, transform
-from boardlift_transform.build_test_models import elu_policy
+from boardlift_transform.build_test_models import GraphBuilder, elu_policy
 
 
 def test_policy_reaches_the_form_the_board_takes() -> None:
@@ -45,6 +45,17 @@ def test_one_pass_can_be_asked_for() -> None:
         elu_policy(opset=11), passes=["fix-dynamic-dims", ("cut-outputs", {"outputs": ["value"]}), "fold-constants"]
     )
     assert [p.id for p in result.passes] == ["fix-dynamic-dims", "cut-outputs", "fold-constants"]
+
+
+def test_a_model_that_mixes_the_batch_is_pinned_to_batch_one() -> None:
+    b = GraphBuilder(11)
+    t = b.node("Relu", [b.input("x", ["N", 4])])
+    t = b.node("Sub", [t, b.node("ReduceMax", [t], axes=[0], keepdims=1)])
+    b.node("Reshape", [t, b.constant([1, 2, 2])], "y")
+    b.output("y", ["N", 2, 2])
+    result = transform(b.model())
+    assert result.passes[-1].id == "pin-batch"
+    assert result.proof.batch != "wrong"
 
 
 @pytest.mark.parametrize(

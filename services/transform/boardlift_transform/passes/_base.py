@@ -1,57 +1,31 @@
-"""What a pass is, and what it answers."""
+"""What a pass is; and the loop that most passes are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import onnx_ir as ir
 
+from boardlift_transform.edit_graph import Editor, remove_unused
+from boardlift_transform.pass_result import Applied, PassResult, Skipped, node_label
+
+__all__ = [
+    "BIT_EXACT",
+    "ROUNDING",
+    "Applied",
+    "Parameter",
+    "Pass",
+    "PassResult",
+    "Rule",
+    "Skipped",
+    "node_label",
+    "rewrite_nodes",
+]
+
 BIT_EXACT = "bit-exact"
 ROUNDING = "float rounding"
-
-
-@dataclass(frozen=True)
-class Applied:
-    """One rewrite that was made."""
-
-    node: str
-    """Name of the node (or value) that was rewritten."""
-    before: str
-    """What stood there."""
-    after: str
-    """What stands there now."""
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """One place that looked like a case for the pass and was left alone."""
-
-    node: str
-    """Name of the node (or value)."""
-    reason: str
-    """Why it was left alone."""
-
-
-@dataclass
-class PassResult:
-    """What one pass did to one model."""
-
-    applied: list[Applied] = field(default_factory=list)
-    """Rewrites made, in graph order."""
-    skipped: list[Skipped] = field(default_factory=list)
-    """Candidates left alone, with reasons."""
-    assumptions: list[str] = field(default_factory=list)
-    """What was assumed because the caller did not say (for example batch 1)."""
-
-    def apply(self, node: ir.Node | str, before: str, after: str) -> None:
-        """Record a rewrite."""
-        self.applied.append(Applied(node_label(node), before, after))
-
-    def skip(self, node: ir.Node | str, reason: str) -> None:
-        """Record a refusal of one candidate."""
-        self.skipped.append(Skipped(node_label(node), reason))
 
 
 @dataclass(frozen=True)
@@ -80,9 +54,29 @@ class Pass:
     """Parameters that the rewrite understands."""
 
 
-def node_label(node: ir.Node | str) -> str:
-    """The node's name, or operator and first output when it has none."""
-    if isinstance(node, str):
-        return node
-    first = node.outputs[0].name if node.outputs else ""
-    return node.name or f"{node.op_type}({first})"
+Rule = Callable[[ir.Node, Editor, PassResult], "tuple[ir.Value, str] | None"]
+
+
+def rewrite_nodes(model: ir.Model, pass_id: str, operators: Collection[str], rule: Rule) -> PassResult:
+    """Offer every node of the given operators to `rule`, in graph order.
+
+    The rule either returns None and has changed nothing (it may have recorded why), or returns the value that takes the
+    place of the node's first output and what it is now; the node then goes.
+    """
+    result = PassResult()
+    editor = Editor(model.graph, pass_id)
+    for node in list(model.graph):
+        if node.op_type not in operators or node.domain not in ("", "ai.onnx") or node.graph is None:
+            continue
+        label, before = node_label(node), node.op_type
+        editor.release(node)
+        made = rule(node, editor, result)
+        if made is None:
+            editor.claim(node)
+            continue
+        value, after = made
+        editor.replace(node.outputs[0], value)
+        result.apply(label, before, after)
+    if result.applied:
+        remove_unused(model.graph)
+    return result

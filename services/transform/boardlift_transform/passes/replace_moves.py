@@ -1,0 +1,75 @@
+"""Write reversed slices and reflecting pads as Gather with constant indices.
+
+Before -> After: `Slice(step -1)` -> `Gather([n-1, ..., 0])`; `Pad(reflect)` -> one `Gather` per padded axis.
+Why: both run on the CPU; Gather with constant indices runs on the BPU.
+Exactness: bit-exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from boardlift_transform.edit_graph import Array, Editor, attribute, constant_of, input_at, is_constant, shape_of
+from boardlift_transform.passes._base import BIT_EXACT, Pass, PassResult, rewrite_nodes
+
+MAX_INDICES = 1 << 16
+
+
+def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
+    """Rewrite float Slice and Pad nodes with constant parameters."""
+    return rewrite_nodes(model, PASS.id, {"Slice", "Pad"}, _rewrite)
+
+
+def _rewrite(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Value, str] | None:
+    x = node.inputs[0]
+    shape = shape_of(x)
+    if (
+        x is None
+        or shape is None
+        or is_constant(x)
+        or any(not is_constant(v) for v in node.inputs[1:] if v is not None)
+    ):
+        return None
+    indices = _slice_indices(node, shape) if node.op_type == "Slice" else _pad_indices(node, shape)
+    if not indices or any(i.size > MAX_INDICES for i in indices.values()):
+        return None
+    value, size = x, list(shape)
+    for axis, taken in indices.items():
+        size[axis] = int(taken.size)
+        constant = editor.constant(taken.astype(np.int64), f"{node.name}_indices")
+        value = editor.node(node, "Gather", [value, constant], list(size), {"axis": axis}, hint=node.name or "Gather")
+    return value, f"{len(indices)} x Gather"
+
+
+def _slice_indices(node: ir.Node, shape: tuple[int, ...]) -> dict[int, Array] | None:
+    """Indices per axis, None when no step is negative."""
+    parts = [constant_of(input_at(node, i)) for i in range(1, 5)]
+    starts, ends, axes, steps = parts
+    if starts is None or ends is None or steps is None or not np.any(steps < 0):
+        return None
+    where = axes if axes is not None else np.arange(starts.size)
+    found = {}
+    for start, end, axis, step in zip(starts, ends, where, steps, strict=True):
+        place = int(axis) % len(shape)
+        stop: int | None = int(end)
+        if step < 0 and end < -shape[place]:
+            stop = None
+        found[place] = np.arange(shape[place])[slice(int(start), stop, int(step))]
+    return found
+
+
+def _pad_indices(node: ir.Node, shape: tuple[int, ...]) -> dict[int, Array] | None:
+    """Indices per padded axis, None for other modes and for negative amounts."""
+    amounts = constant_of(input_at(node, 1))
+    if attribute(node, "mode", "constant") != "reflect" or amounts is None or np.any(amounts < 0):
+        return None
+    rank = len(shape)
+    pairs = [(int(amounts[a]), int(amounts[a + rank])) for a in range(rank)]
+    return {a: np.pad(np.arange(shape[a]), pair, mode="reflect") for a, pair in enumerate(pairs) if any(pair)}
+
+
+PASS = Pass(id="replace-moves", summary="reversed Slice and reflecting Pad -> Gather", exactness=BIT_EXACT, apply=apply)

@@ -1,0 +1,52 @@
+"""Put Softmax, ArgMax and ArgMin on the axis that the BPU computes.
+
+Before -> After: 4-D `Softmax(axis 1)` of `[N,C,1,1]` -> `Transpose -> Softmax(axis 3) -> Transpose`;
+`ArgMax(axis 2 or 3, keepdims)` -> `Transpose -> ArgMax(axis 1) -> Transpose`.
+Why: under int16 Softmax on axis 3 goes to the BPU by itself, on axes 1 and 2 it stays on the CPU; ArgMax runs on the
+BPU for the channel only.
+Exactness: bit-exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import onnx_ir as ir
+
+from boardlift_transform.edit_graph import Editor, attribute, shape_of
+from boardlift_transform.passes._base import BIT_EXACT, Pass, PassResult, rewrite_nodes
+
+
+def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
+    """Rewrite 4-D nodes; Softmax of opset 11 flattens, so the axes behind must have length 1."""
+    return rewrite_nodes(model, PASS.id, {"Softmax", "ArgMax", "ArgMin"}, _rewrite)
+
+
+def _rewrite(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Value, str] | None:
+    x, out = node.inputs[0], node.outputs[0]
+    shape = shape_of(x)
+    if x is None or shape is None or len(shape) != 4 or x.dtype != ir.DataType.FLOAT:
+        return None
+    argument = node.op_type != "Softmax"
+    axis, place = int(attribute(node, "axis", 0 if argument else 1)) % 4, 1 if argument else 3
+    if axis in (0, place):
+        return None
+    if argument and not attribute(node, "keepdims", 1):
+        result.skip(node, "it drops the axis")
+        return None
+    if not argument and any(d != 1 for d in shape[axis + 1 :]):
+        result.skip(node, f"Softmax over axes {axis} to 3 together")
+        return None
+    perm = [0, 1, 2, 3]
+    perm[axis], perm[place] = perm[place], perm[axis]
+    base = node.name or node.op_type
+    attributes = {name: attribute(node, name) for name in node.attributes}
+    attributes["axis"] = place
+    moved = editor.transpose(node, x, perm, hint=f"{base}_in")
+    inner = [1 if argument and i == place else shape[p] for i, p in enumerate(perm)]
+    made = editor.node(node, node.op_type, [moved], inner, attributes, hint=base, dtype=out.dtype)
+    return editor.transpose(node, made, perm, hint=f"{base}_out"), f"{node.op_type} on axis {place} between Transposes"
+
+
+PASS = Pass(id="softmax-on-last-axis", summary="Softmax to axis 3, ArgMax to axis 1", exactness=BIT_EXACT, apply=apply)

@@ -1,0 +1,51 @@
+"""Reduce over one axis at a time where the tool takes only that.
+
+Before -> After: `ReduceMax(x, axes [2,3])` -> `ReduceMax(ReduceMax(x, 3), 2)`; the same for ReduceMean and ReduceSum
+over three or more axes, and ReduceSumSquare -> `ReduceSum(x * x)`.
+Why: ReduceMax over H and W, ReduceMean over three axes and ReduceSumSquare run on the CPU, single axes on the BPU.
+Exactness: bit-exact for maxima, float rounding for sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import onnx_ir as ir
+
+from boardlift_transform.edit_graph import Editor, attribute, shape_of
+from boardlift_transform.passes._base import ROUNDING, Pass, PassResult, rewrite_nodes
+
+_LIMITS = {"ReduceMax": 1, "ReduceMean": 2, "ReduceSum": 2, "ReduceSumSquare": 0}
+
+
+def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
+    """Rewrite float reductions with static shapes."""
+    return rewrite_nodes(model, PASS.id, set(_LIMITS), _rewrite)
+
+
+def _rewrite(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Value, str] | None:
+    x, out = node.inputs[0], node.outputs[0]
+    shape, after = shape_of(x), shape_of(out)
+    if x is None or shape is None or after is None or x.dtype != ir.DataType.FLOAT or len(node.inputs) > 1:
+        return None
+    axes = attribute(node, "axes")
+    axes = sorted({a % len(shape) for a in axes} if axes else range(len(shape)), reverse=True)
+    long_axes = [a for a in axes if shape[a] != 1]
+    if len(long_axes) <= _LIMITS[node.op_type]:
+        return None
+    base, operator = node.name or node.op_type, node.op_type
+    if operator == "ReduceSumSquare":
+        x, operator = editor.node(node, "Mul", [x, x], shape, hint=f"{base}_square"), "ReduceSum"
+    value, kept = x, list(shape)
+    for axis in long_axes:
+        kept[axis] = 1
+        value = editor.node(node, operator, [value], list(kept), {"axes": [axis], "keepdims": 1}, hint=base)
+    if tuple(kept) != after:
+        value = editor.reshape(node, value, after, hint=f"{base}_shape")
+    return value, f"{len(long_axes)} x {operator} over one axis"
+
+
+PASS = Pass(
+    id="split-reductions", summary="reductions over several axes -> one axis at a time", exactness=ROUNDING, apply=apply
+)

@@ -1,0 +1,82 @@
+"""Replace infinite and extreme constants by finite ones that give the same result, and find NaN.
+
+Before -> After: mask `-inf` (or -3.4e38) in Add and Where -> -10000; Clip bounds at the end of float32 -> no bound.
+Why: one -inf in a mask sets the calibration threshold of its node and poisons everything after it; the tool builds
+anyway.
+Exactness: the comparison proves it: equal wherever a Softmax or a comparison follows; a finite result of -10000 itself
+would show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from boardlift_transform.edit_graph import Editor, remove_unused
+from boardlift_transform.passes._base import ROUNDING, Pass, PassResult, node_label
+from boardlift_transform.refusal import Refusal
+
+EXTREME = 1e30
+TAME = np.float32(1e4)
+_MASKING = frozenset({"Add", "Sub", "Where", "Max", "Min", "Pad", "Concat", "Expand", "Sum"})
+
+
+def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
+    """Look at every float constant once."""
+    result = PassResult()
+    editor = Editor(model.graph, PASS.id)
+    bad = []
+    for name, value in list(model.graph.initializers.items()):
+        if value.dtype != ir.DataType.FLOAT or value.const_value is None:
+            continue
+        array = np.asarray(value.const_value.numpy())
+        largest = float(np.max(np.abs(array), initial=0.0))  # NaN stays NaN
+        if np.isnan(largest):
+            bad.append(f"{name} ({', '.join(node_label(use.node) for use in list(value.uses())[:3])})")
+        elif largest > EXTREME:
+            _tame(value, array, editor, result)
+    if bad:
+        raise Refusal(
+            "CONSTANT_NAN",
+            f"{len(bad)} constants hold NaN: {', '.join(bad[:5])}",
+            remedy="the training diverged or the export is broken: no compiler can repair that",
+            metadata={"tensors": ",".join(bad[:10])},
+        )
+    remove_unused(model.graph)
+    return result
+
+
+def _tame(value: ir.Value, array: Any, editor: Editor, result: PassResult) -> None:
+    finite: ir.Value | None = None
+    for use in list(value.uses()):
+        node = use.node
+        if node.op_type == "Clip" and array.size == 1 and use.idx in (1, 2) and _is_open_end(array, use.idx):
+            node.replace_input_with(use.idx, None)
+            result.apply(node, f"bound {float(array.reshape(-1)[0]):g}", "no bound")
+        elif node.op_type in _MASKING:
+            if finite is None:
+                tamed = np.where(np.abs(array) > EXTREME, np.sign(array) * TAME, array).astype(np.float32)
+                finite = editor.constant(tamed, f"{value.name}_finite")
+            node.replace_input_with(use.idx, finite)
+            result.apply(node, f"constant {value.name} with {_count(array)} extreme values", f"+-{TAME:g}")
+        else:
+            result.skip(node, f"constant {value.name} holds {_count(array)} values beyond {EXTREME:g}")
+
+
+def _is_open_end(array: Any, index: int) -> bool:
+    return bool(array.reshape(-1)[0] < 0) == (index == 1)
+
+
+def _count(array: Any) -> int:
+    return int((np.abs(array) > EXTREME).sum())
+
+
+PASS = Pass(
+    id="tame-constants",
+    summary="infinite and extreme constants -> finite ones; NaN refused",
+    exactness=ROUNDING,
+    apply=apply,
+)
