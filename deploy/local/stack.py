@@ -70,13 +70,22 @@ class Stack:
             StackError: A part ended or did not become healthy within 60 s.
         """
         (self.state / "logs").mkdir(parents=True, exist_ok=True)
-        for name in ("nats", "orchestrator", "transform", "compiler", "board-agent"):
-            self.launch(name)
+        self.launch("nats")
+        self.launch("orchestrator")
+        for name in ("transform", "compiler", "board-agent"):
+            self.spawn(name)
+        for name in ("transform", "compiler", "board-agent"):
+            self._wait_healthy(self.processes[name])
         endpoints = {name: self.address(name) for name in self.ports}
         (self.state / "endpoints.json").write_text(json.dumps(endpoints, indent=1) + "\n")
 
     def launch(self, name: str) -> None:
         """Start one part and wait until it is healthy."""
+        self.spawn(name)
+        self._wait_healthy(self.processes[name])
+
+    def spawn(self, name: str) -> None:
+        """Start one part without waiting for it."""
         arguments, environment = self._command(name)
         with (self.state / "logs" / f"{name}.log").open("ab") as log:
             child = subprocess.Popen(
@@ -89,7 +98,6 @@ class Stack:
                 start_new_session=True,
             )
         self.processes[name] = Process(name, child, self.address(name))
-        self._wait_healthy(self.processes[name])
 
     def kill(self, name: str) -> None:
         """Kill one part and its group without warning, as a crash would."""
@@ -117,6 +125,7 @@ class Stack:
             "BOARDLIFT_LISTEN": self.address(name),
             "BOARDLIFT_STATE_DIR": str(self.state / name),
             "BOARDLIFT_NATS": nats,
+            "BOARDLIFT_NATS_URL": nats,
         }
         artifacts = {"BOARDLIFT_ARTIFACTS": self.address("orchestrator")}
         toolchain = {"BOARDLIFT_TOOLCHAIN": str(toolchain_folder())}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import secrets
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 from boardlift.errors import InvalidInputError
@@ -35,8 +38,13 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
         check_size(artifact.size_bytes, self._store.max_artifact_bytes)
         if self._store.has(artifact.sha256):
             return pb.UploadArtifactResponse(artifact=artifact, already_stored=True)
-        await self._receive(first.header, requests)
-        await self._complete(artifact)
+        own = self._take_partial(first.header)
+        try:
+            await self._receive(own, first.header, requests)
+            await self._complete(own, artifact)
+        finally:
+            if own.exists():  # the stream broke: the next try may go on from here
+                own.replace(self._store.partial_path(artifact.sha256))
         return pb.UploadArtifactResponse(artifact=artifact)
 
     async def GetUploadStatus(self, request: pb.GetUploadStatusRequest, context: Any) -> Any:
@@ -72,19 +80,36 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
             )
         return pb.FindMissingArtifactsResponse(missing_sha256=await self._store.missing(request.sha256))
 
-    async def _receive(self, header: pb.UploadHeader, requests: AsyncIterator[pb.UploadArtifactRequest]) -> None:
+    def _take_partial(self, header: pb.UploadHeader) -> Path:
+        """Return a file of this call alone, holding what an earlier one left when the header goes on from there.
+
+        Two callers may send the same bytes at once, also through two servers that share the folder: a rename lets
+        exactly one of them take what was kept.
+        """
         partial = self._store.partial_path(header.artifact.sha256)
-        kept = partial.stat().st_size if partial.exists() else 0
-        if header.write_offset not in (0, kept):
+        own = partial.with_name(f"{header.artifact.sha256}.{secrets.token_hex(8)}.taken")
+        kept = 0
+        if header.write_offset:
+            with contextlib.suppress(FileNotFoundError):
+                partial.replace(own)
+                kept = own.stat().st_size
+        if header.write_offset != kept:
+            if own.exists():
+                own.replace(partial)
             raise InvalidInputError(
                 f"{kept} bytes are kept; go on from there.",
                 reason="OFFSET_INVALID",
                 remedy="Ask GetUploadStatus first.",
                 metadata={"field": "write_offset", "committed_size_bytes": str(kept)},
             )
+        own.touch()
+        return own
+
+    async def _receive(
+        self, own: Path, header: pb.UploadHeader, requests: AsyncIterator[pb.UploadArtifactRequest]
+    ) -> None:
         size = header.write_offset
-        with partial.open("r+b" if header.write_offset else "wb") as file:
-            file.seek(size)
+        with own.open("ab") as file:
             async for request in requests:
                 if request.WhichOneof("part") != "chunk" or len(request.chunk) > _MAX_CHUNK_BYTES:
                     raise InvalidInputError("After the header come chunks of at most 1 MiB.", reason="CHUNK_INVALID")
@@ -97,24 +122,16 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
                 f"The header says {header.artifact.size_bytes} bytes, {size} came.", reason="SIZE_MISMATCH"
             )
 
-    async def _complete(self, artifact: pb.ArtifactRef) -> None:
-        partial = self._store.partial_path(artifact.sha256)
-
-        def digest() -> str:
-            with partial.open("rb") as file:
-                return (
-                    hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _hash(file)
-                )
-
-        if await asyncio.to_thread(digest) != artifact.sha256:
-            partial.unlink(missing_ok=True)
+    async def _complete(self, own: Path, artifact: pb.ArtifactRef) -> None:
+        if await asyncio.to_thread(_hash, own) != artifact.sha256:
+            own.unlink()
             raise InvalidInputError("The bytes have another digest than the header says.", reason="DIGEST_MISMATCH")
-        self._store.adopt(partial, artifact.sha256)
+        self._store.adopt(own, artifact.sha256)
 
 
-def _hash(file: Any) -> str:
-    """SHA-256 of an open file, for Python 3.10."""
+def _hash(path: Path) -> str:
     digest = hashlib.sha256()
-    while chunk := file.read(1 << 20):
-        digest.update(chunk)
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
     return digest.hexdigest()

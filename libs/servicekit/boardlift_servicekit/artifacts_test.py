@@ -1,3 +1,4 @@
+import asyncio
 import hashlib
 
 import grpc
@@ -108,3 +109,19 @@ async def test_size_limit_of_a_local_store(tmp_path):
     with pytest.raises(InvalidInputError):
         await store.put_bytes(b"x" * 11, "x")
     assert not list((tmp_path / "uploads").iterdir())
+
+
+async def test_the_same_bytes_sent_twice_at_once_are_stored_once(remote, tmp_path):
+    store, channel = remote
+    stub = artifact_pb2_grpc.ArtifactServiceStub(channel)
+    ref = pb.ArtifactRef(sha256=hashlib.sha256(DATA).hexdigest(), size_bytes=len(DATA))
+
+    async def parts():
+        yield pb.UploadArtifactRequest(header=pb.UploadHeader(artifact=ref))
+        for start in range(0, len(DATA), 10_000):
+            await asyncio.sleep(0)
+            yield pb.UploadArtifactRequest(chunk=DATA[start : start + 10_000])
+
+    await asyncio.gather(*(stub.UploadArtifact(parts()) for _ in range(8)))
+    assert store.path(ref.sha256).read_bytes() == DATA
+    assert not list(store.partial_path(ref.sha256).parent.iterdir())
