@@ -73,7 +73,7 @@ def require_machine() -> None:
     if system != "Linux" or machine not in ("x86_64", "AMD64"):
         raise CannotInstall(
             f"the vendor's toolchain is for x86-64 Linux and this machine is {machine} {system};"
-            " point the compiler client at a machine that has it (everything but check, compile and simulate works here)"
+            " point the compiler client at a machine that has it (the other stages work here)"
         )
     if platform.libc_ver(sys.executable)[0] not in ("glibc", ""):
         raise CannotInstall("the vendor's wheels need glibc (Debian, Ubuntu, Fedora ...), not musl")

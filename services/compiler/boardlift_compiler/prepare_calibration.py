@@ -62,7 +62,10 @@ def read_samples(path: Path) -> dict[str, Array]:
             if sum(m.file_size for m in members) > MAX_DATASET_BYTES:
                 raise RefusedError(make_failure("CALIBRATION_UNREADABLE", "", message="The samples exceed 4 GiB."))
         with np.load(path, allow_pickle=False) as loaded:
-            return {name: loaded[name] for name in loaded.files if not name.endswith(".json")}
+            arrays = {name: loaded[name] for name in loaded.files if not name.endswith(".json")}
+        if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+            raise ValueError("a member is no array")
+        return arrays
     except (OSError, ValueError, zipfile.BadZipFile, KeyError, EOFError) as error:
         raise RefusedError(make_failure("CALIBRATION_UNREADABLE", "", (str(error)[:200],))) from error
 

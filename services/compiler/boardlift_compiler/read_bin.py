@@ -2,8 +2,9 @@
 
 The ``.bin`` is one protobuf message: a graph whose BPU nodes share one packed code block, and a map of build options.
 Two builds of the same input differ only in the random name of the compiler's temporary folder, the paths of the build
-machine and the order of the map; :func:`strip_paths` removes all three, so equal builds become equal bytes. The code
-itself is untouched: the vendor's simulator gives identical results before and after (tested).
+machine, the order of the map and, when the tool starts from other memory, the order of the named constants;
+:func:`strip_paths` removes all four, so equal builds become equal bytes. The code itself is untouched: the vendor's
+simulator gives identical results before and after (tested).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ METADATA_FIELD, METADATA_BY_MODEL_FIELD = 4, 6
 PACKED_CODE = "PACKED_HBM_MODEL"
 ELEMENT_TYPES = {1: "float32", 2: "uint8", 3: "int8", 5: "int16", 6: "int32", 7: "int64", 14: "bool"}
 PATH_KEYS = {"ONNX_MODEL": "model.onnx", "WORKING_DIR": "out", "CAFFE_MODEL": "", "PROTOTXT": ""}
+SORTED_FIELDS = {3: 8, 6: 1}
+"""Graph fields whose order means nothing (constants, inner tensors) -> field of their name."""
 TEMPORARY_PATH = re.compile(rb"/(?:[^/\x00 \"']+/)*tmp[A-Za-z0-9_]{8}(?=/)")
 
 
@@ -190,15 +193,24 @@ def _neutral(key: str, value: str) -> tuple[str, str]:
 
 def _strip_graph(graph: Field) -> bytes:
     out = bytearray()
+    named: dict[int, list[tuple[str, bytes]]] = {number: [] for number in SORTED_FIELDS}
     for part in fields(graph.data):
-        if part.number == 3 and _read_code(part) is not None:
-            inner = bytearray()
-            for item in fields(part.data):
-                inner += write_field(item, _mask(bytes(item.data)) if item.number == 5 else None)
-            out += write_field(part, bytes(inner))
-        else:
+        if part.number not in SORTED_FIELDS:
             out += write_field(part)
+            continue
+        inner = None
+        if part.number == 3 and _read_code(part) is not None:
+            inner = b"".join(
+                write_field(item, _mask(bytes(item.data)) if item.number == 5 else None) for item in fields(part.data)
+            )
+        named[part.number].append((_name_in(part, SORTED_FIELDS[part.number]), write_field(part, inner)))
+    for parts in named.values():
+        out += b"".join(data for _, data in sorted(parts))
     return bytes(out)
+
+
+def _name_in(part: Field, number: int) -> str:
+    return next((item.text for item in fields(part.data) if item.number == number), "")
 
 
 def _mask(code: bytes) -> bytes:

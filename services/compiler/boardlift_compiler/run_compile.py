@@ -10,7 +10,7 @@ from boardlift_compiler.apply_preset import complete_spec
 from boardlift_compiler.detect_fallbacks import find_fallbacks, placement_reasons
 from boardlift_compiler.explain_failure import StageFailure, explain_run, make_failure
 from boardlift_compiler.findings import Finding
-from boardlift_compiler.name_graph import neutral_graph_name
+from boardlift_compiler.name_graph import neutral_graph_name, sort_constants
 from boardlift_compiler.parse_log import LogFacts, ParseError
 from boardlift_compiler.parse_reports import (
     NodeQuantization,
@@ -32,6 +32,7 @@ from boardlift_compiler.read_bin import BinUnreadableError, CompiledModel, read_
 from boardlift_compiler.read_model import ModelSummary, ModelUnreadableError, read_model
 from boardlift_compiler.run_folder import RunFolder
 from boardlift_compiler.run_mapper import Hooks, Limits, MapperRun, run_mapper
+from boardlift_compiler.scrub_paths import Scrubber
 from boardlift_compiler.spec import MARCH, CompileSpec
 from boardlift_compiler.toolchain import Toolchain
 from boardlift_compiler.track_progress import PastRun, ProgressTracker, RunSize, predict_steps
@@ -108,6 +109,10 @@ async def compile_model(
     run = await run_mapper(toolchain, ARGUMENTS, folder, limits=limits, hooks=hooks, tracker=tracker)
     outcome.size = _size(inputs, outcome, model, data)
     await asyncio.to_thread(_collect, run, folder, outcome, model, data)
+    scrubber = Scrubber(folder.path, toolchain.root)
+    for path in outcome.files.values():
+        if path.suffix in (".json", ".txt"):
+            scrubber.file(path)
     return outcome
 
 
@@ -193,6 +198,8 @@ def _read_products(folder: RunFolder, outcome: CompileOutcome) -> StageFailure |
     if not outcome.quantized_model.is_file():
         return make_failure("NO_COMPILED_MODEL", "")
     outcome.files = _other_files(folder, out)
+    for path in (outcome.quantized_model, *(p for p in outcome.files.values() if p.suffix == ".onnx")):
+        path.write_bytes(sort_constants(path.read_bytes()))
     return None
 
 

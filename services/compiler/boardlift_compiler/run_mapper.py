@@ -17,6 +17,7 @@ from boardlift_servicekit.tool import ToolCommand, ToolResult, run_tool
 from boardlift_compiler.explain_failure import RunEnd
 from boardlift_compiler.parse_log import EPHEMERAL, LogFacts, LogParser
 from boardlift_compiler.run_folder import RunFolder
+from boardlift_compiler.scrub_paths import Scrubber
 from boardlift_compiler.toolchain import Toolchain, tool_environment
 from boardlift_compiler.track_progress import ProgressTracker
 from boardlift_compiler.write_config import OUTPUT_FOLDER, PREFIX
@@ -77,7 +78,8 @@ class MapperRun:
 class _Follower:
     """Feeds lines to parser, tracker and hooks; knows how long it has been quiet in which step."""
 
-    def __init__(self, hooks: Hooks, tracker: ProgressTracker) -> None:
+    def __init__(self, hooks: Hooks, tracker: ProgressTracker, scrubber: Scrubber) -> None:
+        self.scrubber = scrubber
         self.parser = LogParser()
         self.tracker = tracker
         self.hooks = hooks
@@ -86,7 +88,7 @@ class _Follower:
 
     def feed(self, source: str, text: str) -> None:
         now = self.last = time.monotonic()
-        for line in self.parser.feed(text):
+        for line in self.parser.feed(self.scrubber.line(text)):
             if self.tracker.feed(line.text, now):
                 self.hooks.on_progress(self.tracker, now)
             if not EPHEMERAL.search(line.text):
@@ -109,7 +111,8 @@ async def run_mapper(
 
     Cancelling this coroutine stops the whole process group, the vendor's compiler included.
     """
-    follower = _Follower(hooks, tracker)
+    scrubber = Scrubber(folder.path, toolchain.root)
+    follower = _Follower(hooks, tracker, scrubber)
     console = folder.path / CONSOLE
     command = ToolCommand(
         [toolchain.program("hb_mapper"), *arguments],
@@ -122,6 +125,8 @@ async def run_mapper(
     )
     task = asyncio.ensure_future(hooks.launcher(command, follower.feed))
     silent_s = await _watch(task, follower, limits)
+    if console.is_file():
+        scrubber.file(console)
     if silent_s:
         end = RunEnd(137, silent_s=silent_s)
         return MapperRun(end, follower.parser.facts, console, wall_s=silent_s)

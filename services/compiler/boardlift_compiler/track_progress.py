@@ -95,6 +95,8 @@ class ProgressTracker:
     """Share of the current step that is done, where it is counted."""
     step_started: float = 0.0
     """Clock when the current step began, seconds."""
+    reached: float = 0.0
+    """Largest fraction shown so far."""
 
     def feed(self, text: str, now: float) -> bool:
         """Take one cleaned line at clock ``now`` (seconds); True when something changed."""
@@ -124,7 +126,11 @@ class ProgressTracker:
         self.step, self.done, self.total, self.within, self.step_started = step, 0, 0, 0.0, now
 
     def fraction(self, now: float) -> float:
-        """Share of the whole run that is done, 0 to 0.99."""
+        """Share of the whole run that is done, 0 to 0.99; never goes back."""
+        self.reached = max(self.reached, self._fraction(now))
+        return self.reached
+
+    def _fraction(self, now: float) -> float:
         total = sum(self.expected.get(s, 0.0) for s in STEPS)
         before = sum(self.expected.get(s, 0.0) for s in STEPS[: STEPS.index(self.step)])
         here = self.expected.get(self.step, 0.0)

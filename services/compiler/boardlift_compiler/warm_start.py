@@ -23,11 +23,13 @@ from typing import BinaryIO
 import structlog
 from boardlift_servicekit.tool import ToolCommand, ToolResult, run_tool
 
+from boardlift_compiler.run_folder import RunFolder, run_folder
 from boardlift_compiler.run_simulation import toolchain_side
 from boardlift_compiler.toolchain import Toolchain, tool_environment
 
 _LOG = structlog.get_logger()
 MAX_RUNS = 200
+CANNOT_FORK = 250
 START_SECONDS = 60.0
 MAX_LINE = 8192
 OnLine = Callable[[str, str], None]
@@ -38,6 +40,7 @@ class _Parent:
     """A running fork server."""
 
     process: asyncio.subprocess.Process
+    folder: contextlib.AbstractContextManager[RunFolder]
     channel: socket.socket
     waiting: dict[int, asyncio.Queue[dict[str, float]]] = field(default_factory=dict)
     reader: asyncio.Task[None] | None = None
@@ -52,26 +55,32 @@ class _Parent:
 class WarmStart:
     """Launches the tool; use :meth:`launch` wherever ``run_tool`` fits."""
 
-    def __init__(self, toolchain: Toolchain, cwd: Path) -> None:
-        """Prepare; the parent starts with the first run."""
+    def __init__(self, toolchain: Toolchain, work_root: Path) -> None:
+        """Prepare; the parent starts with the first run and has a run folder of its own under ``work_root``."""
         self._toolchain = toolchain
-        self._cwd = cwd
+        self._root = work_root
         self._parent: _Parent | None = None
         self._lock = asyncio.Lock()
         self._next = 0
+        self._unforkable = False
         self.warm_runs = 0
         self.plain_runs = 0
 
     async def launch(self, command: ToolCommand, on_line: OnLine | None = None) -> ToolResult:
         """Run a command of ``hb_mapper``; other programs and a missing parent get a plain start."""
-        if Path(command.argv[0]).name != "hb_mapper":
+        if Path(command.argv[0]).name != "hb_mapper" or self._unforkable:
             return await run_tool(command, on_line)
         parent = await self._ensure_parent()
         if parent is None:
             self.plain_runs += 1
             return await run_tool(command, on_line)
         self.warm_runs += 1
-        return await self._run(parent, command, on_line)
+        result = await self._run(parent, command, on_line)
+        if result.exit_code == CANNOT_FORK:
+            _LOG.warning("this toolchain cannot be forked, plain processes from now on")
+            self._unforkable = True
+            return await run_tool(command, on_line)
+        return result
 
     async def close(self) -> None:
         """End the parent and everything it started."""
@@ -96,13 +105,14 @@ class WarmStart:
     async def _start(self) -> _Parent:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
+        folder = run_folder(self._root)
         try:
             process = await asyncio.create_subprocess_exec(
                 str(self._toolchain.python),
                 str(toolchain_side("fork_server.py")),
                 str(theirs.fileno()),
-                cwd=self._cwd,
-                env=tool_environment(self._toolchain.root),
+                cwd=(place := folder.__enter__()).path,
+                env=tool_environment(self._toolchain.root, place),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
@@ -111,7 +121,7 @@ class WarmStart:
             )
         finally:
             theirs.close()
-        parent = _Parent(process, ours)
+        parent = _Parent(process, folder, ours)
         parent.reader = asyncio.create_task(_read_messages(parent))
         try:
             await asyncio.wait_for(parent.ready.wait(), START_SECONDS)
@@ -215,6 +225,7 @@ async def _end(parent: _Parent) -> None:
     except asyncio.TimeoutError:
         parent.process.kill()
         await parent.process.wait()
+    parent.folder.__exit__(None, None, None)
 
 
 class _Capture:

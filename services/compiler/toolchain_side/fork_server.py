@@ -9,6 +9,10 @@ Out: ``{"ready": true}`` once, ``{"id": 1, "pid": 123}`` when a run has begun,
      ``{"id": 1, "exit_code": 0, "signal": 0, "cpu_s": 1.2, "peak_memory_bytes": 3}`` when it has ended.
 
 Every run is its own session and process group. When the socket closes, all groups are killed and this process ends.
+
+The tool makes its temporary folder while it is imported. A fork would share it with every other fork, and two compiles
+would overwrite each other's files, so each run gets a folder of its own in its place; when that place is not found
+(another tool version), the run refuses with exit code 250 and the service starts the tool plainly.
 """
 
 import ctypes
@@ -24,6 +28,9 @@ import time
 
 PR_SET_PDEATHSIG = 1
 MAX_PACKET = 1 << 20
+CANNOT_FORK = 250
+FOLDERS = []
+"""Temporary folders that were made while importing."""
 
 
 def run_child(request, output, main):
@@ -36,6 +43,9 @@ def run_child(request, output, main):
     os.environ.clear()
     os.environ.update(request["env"])
     tempfile.tempdir = None
+    for folder in FOLDERS:
+        if not replace_folder(folder, tempfile.mkdtemp()):
+            os._exit(CANNOT_FORK)
     limits = request.get("limits", {})
     for key, kind in (("memory_bytes", resource.RLIMIT_AS), ("file_bytes", resource.RLIMIT_FSIZE)):
         if limits.get(key):
@@ -59,6 +69,27 @@ def run_child(request, output, main):
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code & 255)
+
+
+def replace_folder(old, new):
+    """Replace a folder's path wherever a module or an object of a module holds it; True when it was found."""
+    found = False
+    for module in list(sys.modules.values()):
+        names = getattr(module, "__dict__", {})
+        for name, value in list(names.items()):
+            if isinstance(value, str):
+                if value == old:
+                    names[name] = new
+                    found = True
+                continue
+            inner = getattr(value, "__dict__", None)
+            if not isinstance(inner, dict) or isinstance(value, type(sys)):
+                continue
+            for key, text in list(inner.items()):
+                if isinstance(text, str) and text == old:
+                    inner[key] = new
+                    found = True
+    return found
 
 
 def reap(channel, runs):
@@ -116,8 +147,17 @@ def serve(channel, main):
 def load_main():
     """Import the tool once; the child must not depend on where this happened."""
     sys.argv = ["hb_mapper"]
+    make = tempfile.mkdtemp
+
+    def remember(*arguments, **options):
+        folder = make(*arguments, **options)
+        FOLDERS.append(folder)
+        return folder
+
+    tempfile.mkdtemp = remember
     from horizon_tc_ui.hb_mapper import main
 
+    tempfile.mkdtemp = make
     return main
 
 

@@ -1,0 +1,73 @@
+"""Fixtures of the compiler's tests: seeded models and the real toolchain."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from boardlift_compiler.run_folder import run_folder
+from boardlift_compiler.toolchain import probe_toolchain
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+
+def load_file(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def models():
+    """The builders of `testdata/build_models.py`."""
+    return load_file(HERE / "testdata" / "build_models.py")
+
+
+@pytest.fixture(scope="session")
+def testdata():
+    return HERE / "testdata"
+
+
+@pytest.fixture(scope="session")
+def shared_logs():
+    return ROOT.parent / "shared" / "toolchain" / "logs"
+
+
+@pytest.fixture(scope="session")
+def toolchain():
+    root = Path(os.environ.get("BOARDLIFT_TOOLCHAIN") or ROOT / ".boardlift/toolchain")
+    return asyncio.run(probe_toolchain(root))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with run_folder(tmp_path / "runs") as made:
+        yield made
+
+
+@pytest.fixture
+def put(models, tmp_path):
+    """Write a model and its samples; returns (model path, samples path)."""
+
+    def write(model, count=16, image=False, name="m", **change):
+        path, data = tmp_path / f"{name}.onnx", tmp_path / f"{name}.npz"
+        models.save(model, path)
+        samples = models.samples(model, count, image=image)
+        samples.update(change)
+        np.savez(data, **samples)
+        return path, data
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def error_cases(testdata):
+    """Recorded output of the bare tool for 85 wrong uses."""
+    return json.loads((testdata / "error_cases.json").read_text())
