@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .describe_tensors import TensorFacts
 from .errors import INVALID_MODEL, TASK_FAILED, BoardError
-from .read_model import CompiledModel
+from .read_model import NUMPY_TYPE, CompiledModel, Value
 from .run_cpu_nodes import OPERATORS, run_cpu_node
 from .vendor_tools import Subgraph, run_subgraph
 
@@ -90,9 +90,16 @@ def execute_compiled(
         else:
             results = run_cpu_node(node, inputs)
         for name, result in zip(node.outputs, results, strict=True):
-            value = model.values.get(name)
-            tensors[name] = result.reshape(value.shape) if value is not None and value.shape else result
+            tensors[name] = _as_declared(result, model.values.get(name))
     return tensors
+
+
+def _as_declared(result: Array, value: Value | None) -> Array:
+    """Shape and type as the model declares them: an ArgMax computed in float leaves as the int64 it stands for."""
+    if value is None:
+        return result
+    shaped = result.reshape(value.shape) if value.shape else result
+    return shaped.astype(NUMPY_TYPE[value.dtype], copy=False) if value.dtype in NUMPY_TYPE else shaped
 
 
 def execute_runtime(model: CompiledModel, facts: list[TensorFacts], feeds: dict[str, Array]) -> dict[str, Array]:
