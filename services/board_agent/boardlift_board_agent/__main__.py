@@ -15,10 +15,10 @@ from boardlift_servicekit.settings import from_environment
 
 from boardlift_board_agent import __version__
 from boardlift_board_agent.doctor import examine
-from boardlift_board_agent.server import serve
+from boardlift_board_agent.server import serve, serve_fleet
 from boardlift_board_agent.settings import AllSettings, Settings
 
-_USAGE = "usage: boardlift-agent [serve | doctor [--json] | --version]"
+_USAGE = "usage: boardlift-agent [serve | doctor [--json] | fleet COUNT | --version]"
 
 
 def main() -> None:
@@ -27,7 +27,8 @@ def main() -> None:
     if words == ["--version"]:
         print(__version__)
         return
-    if words not in (["serve"], ["doctor"], ["doctor", "--json"]):
+    fleet = len(words) == 2 and words[0] == "fleet" and words[1].isdigit()
+    if not fleet and words not in (["serve"], ["doctor"], ["doctor", "--json"]):
         print(_USAGE, file=sys.stderr)
         sys.exit(0 if words in (["-h"], ["--help"]) else 2)
     try:
@@ -37,7 +38,7 @@ def main() -> None:
         if words[0] == "doctor":
             sys.exit(_doctor(settings, "--json" in words))
         logs.configure("board-agent", settings.own.log_level)
-        asyncio.run(serve(settings))
+        asyncio.run(serve_fleet(settings, int(words[1])) if fleet else serve(settings))
     except BoardliftError as error:
         print(f"boardlift-agent: {error}", file=sys.stderr)
         sys.exit(3 if error.retryable else 2)

@@ -9,13 +9,11 @@ from typing import Any, Protocol
 import grpc
 import structlog
 from boardlift.errors import BoardliftError, from_rpc_error
-from boardlift.v1 import job_pb2, job_pb2_grpc, queue_pb2
+from boardlift.v1 import board_agent_pb2, job_pb2, job_pb2_grpc, queue_pb2
 from boardlift_servicekit.buckets import Bucket
 from google.protobuf.message import DecodeError
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-
-from boardlift_board_agent.runner import Agent
 
 _LOG = structlog.get_logger(__name__)
 _RETRY_S = 2.0
@@ -33,10 +31,28 @@ class Gate(Protocol):
         ...
 
 
+class Registrant(Protocol):
+    """What registers: an agent, or a light board of a fleet."""
+
+    board_id: str
+
+    def info(self) -> board_agent_pb2.BoardInfo:
+        """What the board is."""
+        ...
+
+    async def state(self) -> board_agent_pb2.BoardState:
+        """How it is."""
+        ...
+
+    def mark_cloned(self, cloned: bool) -> None:
+        """Remember that another agent serves under this id."""
+        ...
+
+
 class Registration:
     """One board's registration."""
 
-    def __init__(self, agent: Agent, channel: Any) -> None:
+    def __init__(self, agent: Registrant, channel: Any) -> None:
         """Register `agent` over `channel` to the orchestrator's BoardService."""
         self._agent = agent
         self._stub = job_pb2_grpc.BoardServiceStub(channel)
@@ -80,11 +96,11 @@ class Registration:
         except grpc.aio.AioRpcError as error:
             failure = from_rpc_error(error)
             cloned = failure.reason == "BOARD_ID_IN_USE"
-            self._agent.watch.mark_cloned(cloned)
+            self._agent.mark_cloned(cloned)
             _LOG.warning("not_registered", reason=failure.reason, error=failure.message)
             await self._decide(in_rotation=not cloned)
             return False
-        self._agent.watch.mark_cloned(False)
+        self._agent.mark_cloned(False)
         self.renew_s = max(1.0, answer.renew_duration.ToTimedelta().total_seconds() or self.renew_s)
         self._lease_until = answer.lease_end_time.ToNanoseconds() / 1e9 if answer.lease_holder else 0.0
         self.registered.set()

@@ -68,6 +68,10 @@ class Agent:
             self.capabilities,
         )
 
+    def mark_cloned(self, cloned: bool) -> None:
+        """Remember that another agent serves under our id."""
+        self.watch.mark_cloned(cloned)
+
     async def state(self) -> board_agent_pb2.BoardState:
         """How this board is now."""
         snapshot = await self.watch.look()

@@ -26,6 +26,7 @@ from boardlift_board_agent.bench import Limits
 from boardlift_board_agent.board_tool import BoardTool, passed_variables
 from boardlift_board_agent.convert import fact_to_finding
 from boardlift_board_agent.find_sampler import find_sampler
+from boardlift_board_agent.fleet import Fleet, FleetPlan
 from boardlift_board_agent.health import HealthLimits
 from boardlift_board_agent.identity import Identity
 from boardlift_board_agent.registration import Registration
@@ -121,6 +122,35 @@ async def serve(settings: AllSettings) -> None:
         for opened in {id(c): c for c in (channel, artifacts) if c is not None}.values():
             await opened.close()
         identity.release()
+
+
+async def serve_fleet(settings: AllSettings, boards: int) -> None:
+    """Run light boards until SIGTERM or SIGINT.
+
+    Args:
+        settings: orchestrator and NATS must be set; `board_id` is the prefix.
+        boards: how many.
+
+    Raises:
+        InvalidInputError: FLEET_SETTINGS_MISSING.
+    """
+    own = settings.own
+    if not own.orchestrator or not own.nats:
+        raise InvalidInputError(
+            "A fleet needs an orchestrator and NATS.",
+            reason="FLEET_SETTINGS_MISSING",
+            remedy="Set BOARDLIFT_ORCHESTRATOR and BOARDLIFT_NATS.",
+        )
+    channel = connect(own.artifacts or own.orchestrator, settings.channel)
+    store = RemoteStore(channel, LocalStore(own.state_dir / "artifacts", own.max_artifact_bytes))
+    plan = FleetPlan(boards, own.nats, own.orchestrator, prefix=own.board_id, target=own.target)
+    fleet = Fleet(plan, store, settings.channel)
+    await fleet.start()
+    try:
+        await wait_for_signal()
+    finally:
+        await fleet.stop()
+        await channel.close()
 
 
 async def make_agent(own: Settings, store: ArtifactStore, boot_id: str) -> Agent:
