@@ -37,7 +37,7 @@ def build_inputs(work: Path) -> tuple[Path, Path]:
     model, data = work / "policy.onnx", work / "policy_data.npz"
     subprocess.run([sys.executable, str(EXAMPLE / "build_policy.py"), "--out", str(model)], check=True)
     logs = sorted(str(p) for p in (EXAMPLE / "logs").iterdir())
-    builder = [str(BIN / "boardlift"), "dataset", "steps", *logs, "--out", str(data), "--input", "obs", "--frames", "5"]
+    builder = [str(BIN / "boardlift"), "dataset", "steps", *logs, "--out", str(data), "--frames", "5", "--synthetic"]
     subprocess.run([*builder, "--calibration", "64", "--heldout", "128"], check=True)
     return model, data
 
