@@ -135,7 +135,7 @@ def test_doctor(boardlift):
 def test_dataset_from_logs(boardlift, tmp_path):
     lines = [json.dumps({"t": i * 0.02, "state": "RL", "obs_single": [float(i), 1.0]}) for i in range(400)]
     (tmp_path / "a.jsonl").write_text("\n".join(["{broken", *lines]))
-    command = ["dataset", "steps", tmp_path / "a.jsonl", "-o", tmp_path / "d.npz", "--samples", 20, "--heldout", 30]
+    command = ["dataset", "steps", tmp_path / "a.jsonl", "-o", tmp_path / "d.npz", "--calibration", 20, "--heldout", 30]
     ended = boardlift(*command, "--frames", 3, "--synthetic", "--terms", "1,1")
     assert ended.code == 0 and "20 to calibrate, 30 held out, SYNTHETIC" in ended.out and "1 BROKEN_LINE" in ended.out
     shown = boardlift("dataset", "show", tmp_path / "d.npz", "--json").json
@@ -154,7 +154,7 @@ def test_dataset_from_arrays_and_images(boardlift, tmp_path):
     (tmp_path / "p").mkdir()
     for index in range(3):
         Image.new("RGB", (4, 2), (index, 0, 0)).save(tmp_path / "p" / f"{index}.png")
-    command = ["dataset", "images", tmp_path / "p", "--input", "x", "-o", tmp_path / "i.npz", "--samples", 1]
+    command = ["dataset", "images", tmp_path / "p", "--input", "x", "-o", tmp_path / "i.npz", "--calibration", 1]
     ended = boardlift(*command, "--heldout", 2, "--size", "2x4", "--mean", "1,1,1", "--json")
     assert ended.json["arrays"][0]["shape"] == "3x2x4"
     assert boardlift(*command, "--size", "big").code == 2

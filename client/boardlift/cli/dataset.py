@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from boardlift.datasets import Dataset
 
 _OUT = click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="File to write, .npz.")
-_CALIBRATION = click.option("--samples", type=click.IntRange(0), default=64, show_default=True, help="To calibrate.")
+_CALIBRATION = click.option(
+    "--calibration", type=click.IntRange(0), default=64, show_default=True, help="To calibrate."
+)
 _HELDOUT = click.option("--heldout", type=click.IntRange(0), default=256, show_default=True, help="Kept for proof.")
 _SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
 
@@ -44,7 +46,14 @@ def dataset() -> None:
 @_SEED
 @pass_session
 def steps(
-    session: Session, logs: tuple[Path, ...], out: Path, terms: str, samples: int, heldout: int, seed: int, **given: Any
+    session: Session,
+    logs: tuple[Path, ...],
+    out: Path,
+    terms: str,
+    calibration: int,
+    heldout: int,
+    seed: int,
+    **given: Any,
 ) -> int:
     """Stack frames of robot logs (steps.jsonl): steps under the policy only, never across a gap or a log's end."""
     from boardlift.datasets import SplitRequest, StepsOptions, build_from_steps
@@ -55,7 +64,7 @@ def steps(
         raise InvalidInputError(
             f"{terms!r} are no sizes.", reason="DATASET_INVALID", remedy="Write --terms 3,3,3,12,12,12."
         ) from error
-    made = build_from_steps(logs, StepsOptions(terms=sizes, **given), SplitRequest(samples, heldout, seed))
+    made = build_from_steps(logs, StepsOptions(terms=sizes, **given), SplitRequest(calibration, heldout, seed))
     return _write(session, made, out)
 
 
@@ -84,7 +93,7 @@ def arrays(
     color: str | None,
     synthetic: bool,
     no_split: bool,
-    samples: int,
+    calibration: int,
     heldout: int,
     seed: int,
 ) -> int:
@@ -98,7 +107,7 @@ def arrays(
         if not separator or not name or not path:
             raise InvalidInputError(f"{source!r} is no source.", reason="USAGE", remedy="Write obs=samples.npy.")
         parsed.append(ArraySource(name, Path(path), dtype, known.get(name, ()), layout or "", color or ""))
-    split = None if no_split else SplitRequest(samples, heldout, seed)
+    split = None if no_split else SplitRequest(calibration, heldout, seed)
     return _write(session, build_from_arrays(parsed, split, synthetic=synthetic), out)
 
 
@@ -125,7 +134,7 @@ def images(
     mean: str,
     scale: str,
     no_split: bool,
-    samples: int,
+    calibration: int,
     heldout: int,
     seed: int,
     **given: Any,
@@ -143,7 +152,7 @@ def images(
             remedy="Write --size 224x224 --mean 1,2,3 --scale 1,1,1.",
         ) from error
     options = ImageOptions(height=height, width=width, mean=numbers[0], scale=numbers[1], **given)
-    split = None if no_split else SplitRequest(samples, heldout, seed)
+    split = None if no_split else SplitRequest(calibration, heldout, seed)
     return _write(session, build_from_images(folder, options, split), out)
 
 

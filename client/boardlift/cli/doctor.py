@@ -18,7 +18,7 @@ from boardlift.errors import BoardliftError
 from boardlift.models import ServerInfo
 from boardlift.stages import StageClient
 
-START = "Start the local stack with `make demo`, or point BOARDLIFT_SERVER at a running one."
+START = "Start a local stack with `make up`, or point BOARDLIFT_SERVER at a running one."
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ class Row:
     """How long it took, once it has ended."""
     cached: bool = False
     """True when a stored result was used."""
-    attempt: int = 1
-    """Number of the attempt."""
+    attempt: int = 0
+    """Number of the attempt; 0 before the first."""
     failure: str = ""
     """Code of its failure."""
 
@@ -41,6 +41,11 @@ class Row:
     def label(self) -> str:
         """Name of the row."""
         return f"{self.stage} {self.variant}".strip()
+
+
+# A watcher gets the job as it is before its history: older states that come later are no news.
+_JOB_ORDER = ("queued", "running", "cancelling", "cancelled", "failed", "succeeded")
+_STAGE_ORDER = ("waiting", "running", "skipped", "cancelled", "failed", "succeeded")
 
 
 class JobView:
@@ -76,23 +81,23 @@ class JobView:
 
     def _take_job(self, job: JobInfo) -> list[str]:
         lines = []
-        if self.job is None or self.job.state != job.state:
+        if self.job is None or _later(_JOB_ORDER, self.job.state, job.state):
             lines.append(f"job {job.id} {job.state}")
-        self.job = job
+            self.job = job
         for stage in job.stages:
             key = (stage.stage, stage.variant)
             row = self.rows.setdefault(key, Row(*key))
-            if (row.state, row.attempt) != (stage.state, stage.attempt):
+            same = stage.attempt == row.attempt
+            if stage.attempt > row.attempt or (same and _later(_STAGE_ORDER, row.state, stage.state)):
                 lines += self._change(row, stage)
         return lines
 
     def _change(self, row: Row, stage: Stage) -> list[str]:
-        again = stage.attempt > row.attempt
         row.state, row.attempt, row.cached = stage.state, stage.attempt, stage.cached
         row.failure = stage.failure.code if stage.failure else ""
         if stage.state == "running":
             row.began, row.seconds, row.step, row.fraction = self._clock(), None, "", 0.0
-            return [f"{row.label} running" + (f", attempt {stage.attempt}" if again else "")]
+            return [f"{row.label} running" + (f", attempt {stage.attempt}" if stage.attempt > 1 else "")]
         if stage.state in ("waiting",):
             return []
         row.seconds = stage.seconds if stage.started else None
@@ -119,3 +124,8 @@ class JobView:
             return []
         rest = f", about {seconds_text(progress.remaining_s)} left" if progress.remaining_s else ""
         return [f"{row.label}: {progress.step} ({progress.fraction:.0%}{rest})"]
+
+
+def _later(order: tuple[str, ...], before: str, after: str) -> bool:
+    """Return True when a state comes after another one; states of newer servers always do."""
+    return after not in order or before not in order or order.index(after) > order.index(before)

@@ -27,6 +27,14 @@ def test_lines_tell_changes_once():
     assert view.update(step) == [] and view.remaining_s(row) is None
 
 
+def test_history_that_comes_after_the_present_is_no_news():
+    view = JobView()
+    view.update(job(Stage("ingest", "", "succeeded", attempt=1)))
+    assert view.update(JobEvent(1, job=JobInfo("j", "queued", stages=(Stage("ingest", "", "waiting", 0),)))) == []
+    assert view.update(job(Stage("ingest", "", "running", attempt=1))) == []
+    assert view.job.state == "running" and view.rows["ingest", ""].state == "succeeded"
+
+
 def test_a_cached_stage_says_so():
     view = JobView()
     assert view.update(job(Stage("check", "", "succeeded", cached=True)))[1] == "check succeeded, from the cache"

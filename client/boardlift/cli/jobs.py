@@ -27,7 +27,8 @@ def jobs(context: click.Context) -> None:
 def list_jobs(session: Session, state: str = "", limit: int = 20) -> int:
     """List jobs, newest first."""
     with session.client() as client:
-        found = list(client.jobs(state=state, limit=limit))
+        # A list leaves out what jobs are to do; their names come with each job.
+        found = [client.get_job(job.id) for job in client.jobs(state=state, limit=limit)]
     if session.json:
         session.output.emit(found)
         return 0

@@ -19,10 +19,10 @@ from boardlift.v1 import transform_pb2
 @click.command(cls=Command)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--model", type=click.Path(path_type=Path), help="Model they are for: checks names, types, shapes.")
-@click.option("--samples", type=int, default=0, help="Calibration samples; default the dataset's.")
+@click.option("--calibration", type=int, default=0, help="Calibration samples; default the dataset's.")
 @click.option("--heldout", type=int, default=0, help="Held-out samples; default the dataset's.")
 @pass_session
-def lint(session: Session, data: Path, model: Path | None, samples: int, heldout: int) -> int:
+def lint(session: Session, data: Path, model: Path | None, calibration: int, heldout: int) -> int:
     """Check the dataset DATA by itself and, with --model, against a model."""
     from boardlift.datasets import read_dataset
     from boardlift.datasets.inspect import describe_arrays, find_problems
@@ -31,7 +31,7 @@ def lint(session: Session, data: Path, model: Path | None, samples: int, heldout
     findings = find_problems(dataset)
     prepared = None
     if model is not None:
-        split = transform_pb2.SplitSpec(calibration_samples=samples, heldout_samples=heldout)
+        split = transform_pb2.SplitSpec(calibration_samples=calibration, heldout_samples=heldout)
         with session.stages() as stages:
             prepared = stages.prepare_dataset(model, data, split)
     failed = any(finding.severity == "error" for finding in findings) or (

@@ -7,9 +7,9 @@ import shlex
 from boardlift._outcome import input_failure
 from boardlift._render import figure_text
 from boardlift.cli.output import Output, seconds_text, size_text
-from boardlift.models import JobInfo, VariantVerdict
+from boardlift.models import Failure, JobInfo, VariantVerdict
 
-_HEADERS = ("variant", "what", "figure", "kind", "limit", "outcome")
+_HEADERS = ("variant", "what", "figure", "kind", "limit", "outcome", "about")
 
 
 def print_end(output: Output, job: JobInfo) -> None:
@@ -23,7 +23,7 @@ def print_end(output: Output, job: JobInfo) -> None:
         output.table(_HEADERS, [row for variant in job.verdict.variants for row in _rows(job, variant)])
         _print_list(output, "Reasons", job.verdict.reasons)
         _print_list(output, "Next steps", job.verdict.next_steps)
-    _print_failed_stages(output, job)
+    _print_failed_stages(output, job, failure)
     _print_where(output, job)
 
 
@@ -47,17 +47,16 @@ def print_headline(output: Output, job: JobInfo) -> None:
 
 def _rows(job: JobInfo, variant: VariantVerdict) -> list[tuple[str, ...]]:
     best = bool(job.verdict) and job.verdict is not None and variant.variant == job.verdict.best_variant
-    rows: list[tuple[str, ...]] = [(variant.variant + (" *" if best else ""), "", "", "", "", variant.outcome)]
+    rows: list[tuple[str, ...]] = [(variant.variant + (" *" if best else ""), "", "", "", "", variant.outcome, "")]
     shown = set()
     for result in variant.gates:
-        name = f"{result.gate.metric}  {result.subject}".strip()
         limit = str(result.gate).removeprefix(result.gate.metric).strip()
         value, kind = ("none", "") if result.figure is None else _split(figure_text(result.figure))
         shown.add(result.figure)
-        rows.append(("", name, value, kind, limit, result.outcome))
+        rows.append(("", result.gate.metric, value, kind, limit, result.outcome, result.subject))
     for figure in variant.figures:
         if figure not in shown:
-            rows.append(("", figure.name, *_split(figure_text(figure)), "", ""))
+            rows.append(("", figure.name, *_split(figure_text(figure)), "", "", ""))
     return rows
 
 
@@ -74,9 +73,9 @@ def _print_list(output: Output, title: str, items: tuple[str, ...]) -> None:
         output.line(f"  - {item}")
 
 
-def _print_failed_stages(output: Output, job: JobInfo) -> None:
+def _print_failed_stages(output: Output, job: JobInfo, told: Failure | None) -> None:
     for stage in job.stages:
-        if stage.state == "failed" and stage.failure and stage.failure != job.error:
+        if stage.state == "failed" and stage.failure and stage.failure != told:
             output.note(f"{stage.stage} {stage.variant}".strip() + " failed:")
             output.failure(stage.failure)
 

@@ -62,13 +62,13 @@ GOLDEN = """\
 PASS, best variant int16
 policy.onnx -> rdk-x5  job j1  round 35k  1 min 33 s  1 of 2 stages from the cache
 
-variant  what                          figure      kind       limit   outcome
-int16 *                                                               pass
-         cosine  actions: 256 samples  0.998524    simulated  ≥ 0.99  pass
-         board_p99_ms                  none                   ≤ 2     undecided
-         latency_us                    463.9 us    estimated
-         p99_ms                        1.40153 ms  measured
-int8                                                                  fail
+variant  what          figure      kind       limit   outcome    about
+int16 *                                               pass
+         cosine        0.998524    simulated  ≥ 0.99  pass       actions: 256 samples
+         board_p99_ms  none                   ≤ 2     undecided
+         latency_us    463.9 us    estimated
+         p99_ms        1.40153 ms  measured
+int8                                                  fail
 
 Reasons:
   - int16 holds all gates

@@ -11,6 +11,7 @@ import click
 from boardlift._job import Job
 from boardlift._outcome import UNDECIDED, exit_code
 from boardlift._requests import RunOptions
+from boardlift._transfer import safe_name
 from boardlift.cli.follow import follow
 from boardlift.cli.parse import build_variants, clean_command, data_path, parse_shapes, split_names
 from boardlift.cli.print_verdict import print_end
@@ -42,16 +43,15 @@ _METHODS = click.Choice(["default", "mix", "kl", "max", "skip"])
 @click.option("--board", default="", help="Board id, or label=value,label=value.")
 @click.option("--no-board", is_flag=True, help="Leave the board out; the verdict says so.")
 @click.option("--goal", type=click.Choice(["latency", "accuracy"]), default=None, help="What the best variant is.")
-@click.option(
-    "--samples", "calibration_samples", type=int, default=0, help="Calibration samples; default the dataset's."
-)
-@click.option("--heldout", "heldout_samples", type=int, default=0, help="Held-out samples; default its own.")
+@click.option("--calibration-samples", type=int, default=0, help="Samples to calibrate with; default the dataset's.")
+@click.option("--heldout-samples", type=int, default=0, help="Samples kept for proof; default the dataset's.")
 @click.option("--seed", type=int, default=0, help="Seed of the draw.")
 @click.option("--frames", type=int, default=0, help="Frames of a latency measurement; default 1000.")
 @click.option("--bit-check-samples", type=int, default=0, help="Samples compared bit by bit; default 4.")
 @click.option("--name", default="", help="Name of the job for people.")
 @click.option("--limit", "limit_s", type=float, default=0.0, help="Seconds the job may take; default 4 hours.")
 @click.option("--timeout", type=float, default=None, help="Seconds to wait for it here; then the job goes on.")
+@click.option("-o", "--out", type=click.Path(path_type=Path, file_okay=False), help="Save the result's files here.")
 @click.option("--detach", is_flag=True, help="Print the job's id and return.")
 @click.option("--plan", is_flag=True, help="Say what would be done; nothing is created.")
 @pass_session
@@ -72,7 +72,10 @@ def run(session: Session, model: Path, variants: tuple[str, ...], gates: tuple[s
         if given["detach"]:
             return _detached(session, job)
         session.output.note(f"job {job.id}")
-        return finish(session, job, given["timeout"])
+        code = finish(session, job, given["timeout"])
+        if given["out"]:
+            save_files(session, job, given["out"])
+        return code
 
 
 def finish(session: Session, job: Job, timeout_s: float | None) -> int:
@@ -85,6 +88,14 @@ def finish(session: Session, job: Job, timeout_s: float | None) -> int:
     else:
         print_end(session.output, info)
     return exit_code(info)
+
+
+def save_files(session: Session, job: Job, folder: Path) -> None:
+    """Download all files of a job's result."""
+    for name, file in job.artifacts.items():
+        file.save(folder / safe_name(name))
+    if job.artifacts:
+        session.output.note(f"saved {len(job.artifacts)} files in {folder}")
 
 
 def _variants(texts: tuple[str, ...], given: dict[str, Any]) -> list[Variant]:

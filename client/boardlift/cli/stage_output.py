@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,20 +12,24 @@ from boardlift.cli.output import Output
 from boardlift.models import LogLine, Progress
 from boardlift.v1 import compiler_pb2, toolchain_pb2, transform_pb2
 
+PAUSE_S = 2.0
+
 
 class StageLines:
-    """Prints a stage's steps on standard error, each once."""
+    """Prints a stage's current step on standard error, at most one line in two seconds."""
 
     def __init__(self, output: Output, stage: str) -> None:
         """Prefix lines with the stage."""
         self._output = output
         self._stage = stage
         self._step = ""
+        self._next = 0.0
 
     def __call__(self, event: Progress | LogLine) -> None:
         """Take an event."""
-        if isinstance(event, Progress) and event.step != self._step:
+        if isinstance(event, Progress) and event.step != self._step and time.monotonic() >= self._next:
             self._step = event.step
+            self._next = time.monotonic() + PAUSE_S
             self._output.note(f"{self._stage}: {event.step} ({event.fraction:.0%})")
 
 
@@ -38,8 +43,12 @@ def print_transform(output: Output, result: transform_pb2.TransformResult) -> No
     rows = []
     for item in result.passes:
         reasons = sorted({skip.reason for skip in item.skipped})
+        if not item.applied and not reasons and item.nodes_before == item.nodes_after:
+            continue
         rows.append((item.id, f"{len(item.applied)}", f"{item.nodes_before} -> {item.nodes_after}", "; ".join(reasons)))
     output.table(("pass", "changes", "nodes", "left alone because"), rows)
+    if len(rows) < len(result.passes):
+        output.line(f"{len(result.passes) - len(rows)} other passes found nothing to do")
     output.line()
     io_rows = [
         (item.before.name, _spec(item.before), item.after.name, _spec(item.after), item.rule) for item in result.io_map
