@@ -13,10 +13,10 @@ from boardlift.errors import ConflictError
 from nats.aio.client import Client
 from nats.js import JetStreamContext
 
-from boardlift_servicekit.messaging import read_batch, retry
+from boardlift_servicekit.messaging import read_after, retry
 
 _WRONG_SEQUENCE = (10071, 10164)
-_LOCATED = 1000
+_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
@@ -84,21 +84,24 @@ class Bucket:
     async def entries(self) -> list[Entry]:
         """Return all keys with their values, by key."""
         found: dict[str, Entry] = {}
-        subjects, last = [f"{self._prefix}>"], 0
-        while True:
-            count = 0
-            request = (
-                {"multi_last": subjects, "batch": _LOCATED}
-                if not last
-                else {"seq": last + 1, "next_by_subj": f"{self._prefix}>", "batch": _LOCATED}
-            )
-            async for message in read_batch(self._client, self._stream, request):
-                count += 1
-                last = max(last, message.sequence)
+        await self.changes(found, 0)
+        return sorted(found.values(), key=lambda entry: entry.key)
+
+    async def changes(self, into: dict[str, Entry], after: int) -> int:
+        """Read what was written after a revision: changed keys go into `into`, removed ones out of it.
+
+        Returns:
+            The newest revision read, to go on from.
+        """
+        more = True
+        while more:
+            messages, more = await read_after(self._client, self._stream, f"{self._prefix}>", after, most=_AT_ONCE)
+            for message in messages:
+                after = message.sequence
                 key = message.subject[len(self._prefix) :]
-                if message.deleted:
-                    found.pop(key, None)
+                if message.data:
+                    into[key] = Entry(key, message.data, message.sequence)
                 else:
-                    found[key] = Entry(key, message.data, message.sequence)
-            if count < _LOCATED:
-                return sorted(found.values(), key=lambda entry: entry.key)
+                    into.pop(key, None)
+            more = more and bool(messages)
+        return after

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -175,47 +175,6 @@ async def purge_tasks(js: JetStreamContext, job: str, prefix: str = "") -> None:
         await retry(lambda subject=subject: js.purge_stream(TASK_STREAM, subject=subject))  # type: ignore[misc]
 
 
-async def read_batch(
-    client: Client, stream: str, request: Mapping[str, Any], timeout_s: float = 2.0
-) -> AsyncIterator[StoredMessage]:
-    """Read many stored messages by one request, without a consumer.
-
-    Args:
-        client: The connection.
-        stream: Stream with direct reads allowed.
-        request: Body of the direct-get request: `multi_last`, or `seq` with `next_by_subj`, and `batch`.
-        timeout_s: Longest wait for the next message.
-
-    Yields:
-        The messages in order.
-
-    Raises:
-        UnavailableError: The server stopped answering.
-    """
-    inbox = client.new_inbox()
-    subscription = await client.subscribe(inbox)
-    try:
-        await client.publish(f"$JS.API.DIRECT.GET.{stream}", json.dumps(request).encode(), reply=inbox)
-        while True:
-            message = await subscription.next_msg(timeout=timeout_s)
-            headers = message.headers or {}
-            if headers.get("Status"):
-                if headers["Status"] in ("204", "404"):
-                    return
-                raise UnavailableError(f"reading {stream} failed: {headers}", reason="NATS_READ_FAILED")
-            yield StoredMessage(
-                subject=headers["Nats-Subject"],
-                sequence=int(headers["Nats-Sequence"]),
-                data=message.data,
-                deleted=not message.data,
-            )
-    except (nats.errors.Error, asyncio.TimeoutError) as error:
-        raise UnavailableError(f"NATS does not answer for {stream}", reason="NATS_UNAVAILABLE") from error
-    finally:
-        if not client.is_closed:
-            await subscription.unsubscribe()
-
-
 @dataclass(frozen=True)
 class StoredMessage:
     """A message as it lies in a stream."""
@@ -225,9 +184,48 @@ class StoredMessage:
     sequence: int
     """Its sequence in the stream."""
     data: bytes
-    """Its body."""
-    deleted: bool
-    """True for a marker that the key was removed."""
+    """Its body; empty for a marker that a key was removed."""
+
+
+async def read_after(
+    client: Client, stream: str, subject: str, after: int, *, most: int = 256, timeout_s: float = 2.0
+) -> tuple[list[StoredMessage], bool]:
+    """Read stored messages of a subject by one request, without a consumer.
+
+    Args:
+        client: The connection.
+        stream: Stream with direct reads allowed.
+        subject: Subject, with wildcards.
+        after: Sequence after which to read; 0 reads from the start.
+        most: Messages to read at most; the server may send fewer.
+        timeout_s: Longest wait for the next message.
+
+    Returns:
+        The messages in order, and whether there are more.
+
+    Raises:
+        UnavailableError: The server stopped answering.
+    """
+    request = {"seq": after + 1, "next_by_subj": subject, "batch": most}
+    inbox = client.new_inbox()
+    subscription = await client.subscribe(inbox, pending_msgs_limit=0, pending_bytes_limit=0)
+    found: list[StoredMessage] = []
+    try:
+        await client.publish(f"$JS.API.DIRECT.GET.{stream}", json.dumps(request).encode(), reply=inbox)
+        while True:
+            message = await subscription.next_msg(timeout=timeout_s)
+            headers = message.headers or {}
+            status = headers.get("Status")
+            if status in ("204", "404"):
+                return found, status == "204" and int(headers.get("Nats-Num-Pending", "0")) > 0
+            if status:
+                raise UnavailableError(f"Reading {stream} failed: {headers}", reason="NATS_READ_FAILED")
+            found.append(StoredMessage(headers["Nats-Subject"], int(headers["Nats-Sequence"]), message.data))
+    except (nats.errors.Error, asyncio.TimeoutError) as error:
+        raise UnavailableError(f"NATS does not answer for {stream}.", reason="NATS_UNAVAILABLE") from error
+    finally:
+        if not client.is_closed:
+            await subscription.unsubscribe()
 
 
 async def _publish_later(

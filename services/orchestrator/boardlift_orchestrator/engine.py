@@ -32,6 +32,7 @@ from boardlift_orchestrator.events import (
     Action,
     Arm,
     Broken,
+    Disarm,
     Event,
     Outcome,
     Placed,
@@ -149,6 +150,8 @@ class Engine:
                 await purge_tasks(self._js, job.id, prefix=f"task.board.{action.place}")
             elif isinstance(action, Arm):
                 await publish_timer(self._js, job.id, action.name, action.delay_s)
+            elif isinstance(action, Disarm):
+                await purge_tasks(self._js, job.id, prefix=f"task.later.{action.name}")
 
     async def _publish(self, job: JobRecord, action: Publish) -> None:
         stage = next(item for item in job.stages if item.key == action.key)

@@ -139,4 +139,12 @@ class Arm:
     """Seconds to wait."""
 
 
-Action = Publish | Withdraw | StopRunning | PurgeTasks | Arm
+@dataclass(frozen=True)
+class Disarm:
+    """Forget a timer."""
+
+    name: str
+    """Its name."""
+
+
+Action = Publish | Withdraw | StopRunning | PurgeTasks | Arm | Disarm

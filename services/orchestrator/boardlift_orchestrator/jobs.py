@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 import uuid
@@ -18,10 +19,11 @@ from boardlift_servicekit.names import check_token
 from boardlift_orchestrator.convert import job_state, read_ref
 from boardlift_orchestrator.engine import Engine
 from boardlift_orchestrator.events import Cancel
+from boardlift_orchestrator.index import JobIndex, JobLine
 from boardlift_orchestrator.paging import cut_page, newest_first
 from boardlift_orchestrator.plan_stages import plan_classes, plan_stages
-from boardlift_orchestrator.record import JobRecord, decode_record
-from boardlift_orchestrator.registry import Buckets, Registry
+from boardlift_orchestrator.record import JobRecord
+from boardlift_orchestrator.registry import Registry
 from boardlift_orchestrator.results import Results
 from boardlift_orchestrator.validate import check_spec, limit_s
 from boardlift_orchestrator.watch import JobFollower, job_not_found
@@ -33,12 +35,12 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
     """Serves jobs."""
 
     def __init__(
-        self, engine: Engine, results: Results, buckets: Buckets, registry: Registry, follower: JobFollower
+        self, engine: Engine, results: Results, index: JobIndex, registry: Registry, follower: JobFollower
     ) -> None:
-        """Drive jobs by `engine`; lists come straight from the bucket."""
+        """Drive jobs by `engine`; lists come from `index`."""
         self._engine = engine
         self._results = results
-        self._buckets = buckets
+        self._index = index
         self._registry = registry
         self._follower = follower
 
@@ -72,11 +74,12 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
     async def ListJobs(self, request: job_pb2.ListJobsRequest, context: Any) -> Any:
         """List jobs, newest first."""
         wanted = job_state(request.state)
-        records = [decode_record(entry.value) for entry in await self._buckets.jobs.entries()]
-        records = [item for item in records if wanted is None or item.state is wanted]
-        records.sort(key=_order)
-        page, token = cut_page(records, _order, request.page_size, request.page_token)
-        return job_pb2.ListJobsResponse(jobs=[await self._results.view(item) for item in page], next_page_token=token)
+        lines = [item for item in await self._index.lines() if wanted is None or item.state is wanted]
+        lines.sort(key=_order)
+        page, token = cut_page(lines, _order, request.page_size, request.page_token)
+        records = await asyncio.gather(*(self._engine.read(item.id) for item in page))
+        jobs = [await self._results.view(record) for record in records if record is not None]
+        return job_pb2.ListJobsResponse(jobs=jobs, next_page_token=token)
 
     async def CancelJob(self, request: job_pb2.CancelJobRequest, context: Any) -> Any:
         """Ask a job to stop; one that has ended stays as it is."""
@@ -160,5 +163,5 @@ def _choose_id(request: job_pb2.CreateJobRequest, owner: str) -> str:
     return f"j-{uuid.uuid4().hex[:16]}"
 
 
-def _order(record: JobRecord) -> str:
-    return newest_first(record.created, record.id)
+def _order(line: JobLine) -> str:
+    return newest_first(line.created, line.id)

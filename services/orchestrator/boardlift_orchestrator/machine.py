@@ -16,6 +16,7 @@ from boardlift_orchestrator.events import (
     Arm,
     Broken,
     Cancel,
+    Disarm,
     Event,
     Lost,
     Outcome,
@@ -174,6 +175,7 @@ def _advance(job: JobRecord, now: float) -> Step:
             job = job.replace_stage(dataclasses.replace(stage, state=state, end=now))
     if job.stages[-1].state is StageState.SUCCEEDED:
         job = dataclasses.replace(job, state=JobState.SUCCEEDED, ended=now)
+        actions.append(Disarm("deadline"))
     return _changed(job, now, *actions)
 
 

@@ -32,6 +32,7 @@ from nats.aio.client import Client
 
 from boardlift_orchestrator.boards import BoardServicer
 from boardlift_orchestrator.engine import Engine
+from boardlift_orchestrator.index import JobIndex
 from boardlift_orchestrator.jobs import JobServicer
 from boardlift_orchestrator.make_report import ReportRunner
 from boardlift_orchestrator.registry import Buckets, Registry
@@ -65,13 +66,14 @@ class Orchestrator:
         self._engine = Engine(client, buckets.jobs, self._results, registry)
         self._hub = EventHub(client)
         lease = Lease(client.jetstream(), "sweeper", self._worker)
-        self._sweeper = Sweeper(self._engine, buckets, registry, self._results, lease, own.sweep_every.total_seconds())
+        index = JobIndex(buckets.jobs)
+        self._sweeper = Sweeper(self._engine, index, registry, self._results, lease, own.sweep_every.total_seconds())
         self._running: list[Any] = []
         self._dialling: list[asyncio.Task[None]] = []
         self._dispatchers: list[Dispatcher] = []
         self._channels: list[Any] = []
         follower = JobFollower(client, self._engine, self._results, self._hub)
-        jobs = JobServicer(self._engine, self._results, buckets, registry, follower)
+        jobs = JobServicer(self._engine, self._results, index, registry, follower)
         boards = BoardServicer(client, registry, buckets)
         host.add(job_pb2_grpc.add_JobServiceServicer_to_server, jobs, "boardlift.v1.JobService")
         host.add(job_pb2_grpc.add_BoardServiceServicer_to_server, boards, "boardlift.v1.BoardService")

@@ -16,8 +16,9 @@ from boardlift_servicekit.lease import Lease
 
 from boardlift_orchestrator.engine import Engine
 from boardlift_orchestrator.events import Lost, Tick
-from boardlift_orchestrator.record import JobRecord, StageState, decode_record
-from boardlift_orchestrator.registry import Buckets, Registry
+from boardlift_orchestrator.index import JobIndex
+from boardlift_orchestrator.record import JobRecord, StageState
+from boardlift_orchestrator.registry import Registry
 from boardlift_orchestrator.results import Results
 from boardlift_orchestrator.schedule import is_lost
 
@@ -29,11 +30,11 @@ class Sweeper:
     """Runs in every orchestrator; works in the one that holds the lease."""
 
     def __init__(
-        self, engine: Engine, buckets: Buckets, registry: Registry, results: Results, lease: Lease, every_s: float
+        self, engine: Engine, index: JobIndex, registry: Registry, results: Results, lease: Lease, every_s: float
     ) -> None:
         """Sweep every `every_s` seconds while `lease` is held."""
         self._engine = engine
-        self._buckets = buckets
+        self._index = index
         self._registry = registry
         self._results = results
         self._lease = lease
@@ -65,9 +66,9 @@ class Sweeper:
     async def sweep(self) -> None:
         """Look at every job that has not ended."""
         now = time.time()
-        for entry in await self._buckets.jobs.entries():
-            job = decode_record(entry.value)
-            if job.state.ended:
+        for line in await self._index.lines():
+            job = None if line.state.ended else await self._engine.read(line.id)
+            if job is None:
                 continue
             try:
                 await self._find_lost(job)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from boardlift.errors import NotFoundError, UnavailableError
 from boardlift.v1 import job_pb2
-from boardlift_servicekit.messaging import EVENT_STREAM, read_batch
+from boardlift_servicekit.messaging import EVENT_STREAM, read_after
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
@@ -112,14 +112,16 @@ class JobFollower:
         await asyncio.sleep(_SETTLE_S)  # an event is heard a little before it is stored
 
     async def _read(self, job: str, after: int) -> AsyncIterator[Any]:
-        request = {"seq": after + 1, "next_by_subj": f"evt.job.{job}.>", "batch": _BATCH}
-        try:
-            async for message in read_batch(self._client, EVENT_STREAM, request):
+        more = True
+        while more:
+            try:
+                messages, more = await read_after(self._client, EVENT_STREAM, f"evt.job.{job}.>", after, most=_BATCH)
+            except UnavailableError:
+                return  # the server restarts; the next look reads on from the same sequence
+            for message in messages:
                 event = job_pb2.WatchJobResponse.FromString(message.data)
-                event.sequence = message.sequence
+                event.sequence = after = message.sequence
                 yield event
-        except UnavailableError:
-            return  # the server restarts; the next look reads on from the same sequence
 
     async def _snapshot(self, job: str, sequence: int) -> Any:
         record = await self._engine.read(job)

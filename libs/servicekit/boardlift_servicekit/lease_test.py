@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from boardlift_servicekit.lease import Lease
+
+
+async def test_one_holds_it_and_it_ends_by_itself(client: Any) -> None:
+    js = client.jetstream()
+    first, second = Lease(js, "sweeper", "a", life_s=1), Lease(js, "sweeper", "b", life_s=1)
+    assert await first.step()
+    assert not await second.step()
+    for _ in range(4):  # renewed well beyond its life
+        await asyncio.sleep(0.4)
+        assert await first.step()
+        assert not await second.step()
+    old = first.revision
+    await asyncio.sleep(1.5)  # the holder has stalled
+    assert await second.step()
+    assert second.revision > old
+    assert not await first.step()
+
+
+async def test_it_can_be_given_up_at_once(client: Any) -> None:
+    js = client.jetstream()
+    first, second = Lease(js, "k", "a", life_s=5), Lease(js, "k", "b", life_s=5)
+    assert await first.step()
+    await first.release()
+    assert await second.step()
+    assert not await first.step()
