@@ -160,10 +160,12 @@ class Lowering:
 
 
 def tell_types(node: NodeProto, body: GraphProto, scope: Scope) -> None:
-    """Write element types into body inputs that lack them; bodies that come from functions carry none."""
+    """Write types into body inputs that lack them; bodies that come from functions carry none."""
     if node.op_type not in ("Loop", "Scan") or all(v.type.WhichOneof("value") for v in body.input):
         return
-    scanned = next((a.i for a in node.attribute if a.name == "num_scan_inputs"), 0)
+    attrs = {a.name: a for a in node.attribute}
+    scanned = attrs["num_scan_inputs"].i if "num_scan_inputs" in attrs else 0
+    axes = list(attrs["scan_input_axes"].ints) if "scan_input_axes" in attrs else [0] * scanned
     states = len(body.input) - scanned
     for i, value in enumerate(body.input):
         if value.type.WhichOneof("value") or i >= len(node.input):
@@ -173,9 +175,16 @@ def tell_types(node: NodeProto, body: GraphProto, scope: Scope) -> None:
             found = helper.make_tensor_type_proto(TensorProto.INT64 if i == 0 else TensorProto.BOOL, [])
         if found is None:
             continue
+        dims = scope.shape(node.input[i]) if node.input[i] else ()
         value.type.CopyFrom(found)
-        if found.HasField("tensor_type") and (node.op_type == "Loop" and i >= 2 or i >= states):
-            value.type.tensor_type.ClearField("shape")
+        if not found.HasField("tensor_type"):
+            continue
+        if node.op_type == "Loop" and i >= 2:
+            dims = None  # a carried value may change its shape
+        elif i >= states and dims is not None:
+            axis = axes[i - states] % len(dims)
+            dims = dims[:axis] + dims[axis + 1 :]
+        value.type.CopyFrom(helper.make_tensor_type_proto(found.tensor_type.elem_type, dims))
 
 
 def read_scope(graph: GraphProto, opset: int, parent: Scope | None = None) -> Scope:

@@ -22,7 +22,7 @@ FOLD_DEPTH = 24
 FOLDABLE = frozenset(
     {"Identity", "Cast", "Unsqueeze", "Squeeze", "Concat", "Gather", "Slice", "Reshape", "Neg", "Add", "Sub", "Mul"}
     | {"Div", "Mod", "Min", "Max", "Floor", "Ceil", "ConstantOfShape", "Range", "Expand", "Tile", "Equal", "Where"}
-    | {"Transpose", "ReduceProd", "ReduceSum", "Flatten", "Split", "Sqrt", "Not", "CastLike"}
+    | {"Transpose", "ReduceProd", "ReduceSum", "Flatten", "Split", "Sqrt", "Not"}
 )
 
 SHAPE_KEEPING = frozenset({"GroupNormalization"})
@@ -48,6 +48,8 @@ class Scope:
     values: dict[str, Array | None] = field(default_factory=dict)
     frozen: set[str] = field(default_factory=set)
     """Initialisers whose value an adapter has read."""
+    refined: set[str] = field(default_factory=set)
+    """Names whose shape was looked for once already."""
 
     def home(self, name: str) -> Scope | None:
         """The scope in which a name is defined, this one or a parent; None if unknown."""
@@ -80,9 +82,14 @@ class Scope:
     def shape(self, name: str) -> Shape | None:
         """Shape with None for unknown sizes; None when not even the rank is known."""
         found = self.type_of(name) if name else None
-        if found is None or not found.HasField("tensor_type") or not found.tensor_type.HasField("shape"):
+        if found is None or not found.HasField("tensor_type"):
             return None
-        return tuple(d.dim_value if d.HasField("dim_value") else None for d in found.tensor_type.shape.dim)
+        dims = dims_of(found)
+        scope = self.home(name)
+        if (dims is None or None in dims) and scope is not None and name not in scope.refined:
+            scope._infer(name)
+            dims = dims_of(scope.types[name])
+        return dims
 
     def const(self, name: str) -> Array | None:
         """Value of a name that can't change at run time; shape arithmetic on known shapes is evaluated."""
@@ -92,9 +99,12 @@ class Scope:
         scope = self.home(name)
         if scope is None:
             return None
-        if name not in scope.values:
-            scope.values[name] = scope._evaluate(name, depth)
-        return scope.values[name]
+        if name in scope.values:
+            return scope.values[name]
+        value = scope._evaluate(name, depth)
+        if value is not None or depth == FOLD_DEPTH:  # a chain cut short may be followed from nearer by
+            scope.values[name] = value
+        return value
 
     def _evaluate(self, name: str, depth: int) -> Array | None:
         if name in self.tensors:
@@ -113,6 +123,8 @@ class Scope:
             return None
         if node.op_type in ("Shape", "Size"):
             return self._fold_shape(node)
+        if node.op_type == "CastLike":
+            return self._fold_cast(node, depth)
         if node.op_type != "Constant":
             if node.op_type not in FOLDABLE or not self._is_small(name):
                 return None
@@ -122,6 +134,13 @@ class Scope:
         else:
             feeds = {}
         return run_node(node, opset, feeds, name)
+
+    def _fold_cast(self, node: onnx.NodeProto, depth: int) -> Array | None:
+        """CastLike needs the type of its second input, not the value."""
+        value, elem = self._const(node.input[0], depth - 1), self.elem(node.input[1])
+        if value is None or not elem or elem == TensorProto.STRING:
+            return None
+        return value.astype(helper.tensor_dtype_to_np_dtype(elem))
 
     def _is_small(self, name: str) -> bool:
         shape = self.shape(name)
@@ -139,19 +158,26 @@ class Scope:
         return sizes if node.op_type == "Shape" else np.asarray(np.prod(sizes), np.int64)
 
     def _infer(self, name: str) -> None:
-        """Fill in types along the producers of `name`, nearest known ones first, without recursion."""
+        """Work out types and shapes along the producers of `name`, inputs first, without recursion."""
+        if name not in self.producers:
+            self.refined.add(name)
+            return
         todo = [name]
-        seen: set[str] = set()
+        self.refined.add(name)
         while todo:
             node, opset = self.producers[todo[-1]]
-            missing = [i for i in node.input if i and i in self.producers and i not in self.types and i not in seen]
-            if missing:
-                seen.update(missing)
-                todo.extend(missing)
+            open_inputs = [i for i in node.input if i in self.producers and i not in self.refined and self._is_open(i)]
+            if open_inputs:
+                self.refined.update(open_inputs)
+                todo.extend(open_inputs)
                 continue
             todo.pop()
-            if not any(o in self.types for o in node.output if o):
-                self._infer_node(node, opset)
+            self._infer_node(node, opset)
+
+    def _is_open(self, name: str) -> bool:
+        """Whether the type or some size of a name is not known yet."""
+        dims = dims_of(self.types[name]) if name in self.types else None
+        return dims is None or None in dims
 
     def _infer_node(self, node: onnx.NodeProto, opset: int) -> None:
         schema = schema_at(node.op_type, opset) if node.domain in ("", "ai.onnx") else None
@@ -162,18 +188,41 @@ class Scope:
             return
         data = {}
         for i in node.input:
-            value = self._const(i, 4) if i and self._is_small(i) and i in types else None
+            value = self._const(i, FOLD_DEPTH) if i and self._is_small(i) and i in types else None
             if value is not None and value.size <= 1024:
                 data[i] = numpy_helper.from_array(value, i)
         try:
             found = shape_inference.infer_node_outputs(
                 schema, node, types, data, opset_imports=[helper.make_opsetid("", opset)]
             )
-        except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError):
+        except (shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError, TypeError):
             return  # no fact: an adapter that needs one refuses, and the final check catches a malformed node
         if node.op_type in SHAPE_KEEPING:
             found = {node.output[0]: types[node.input[0]]}
-        self.types.update({k: v for k, v in found.items() if k not in self.types})
+        for output, new in found.items():
+            if output not in self.types or knows_more(new, self.types[output]):
+                self.types[output] = new
+
+
+def dims_of(found: TypeProto) -> Shape | None:
+    """Sizes in a type, None for unknown ones; None without a rank."""
+    if not found.HasField("tensor_type") or not found.tensor_type.HasField("shape"):
+        return None
+    return tuple(d.dim_value if d.HasField("dim_value") else None for d in found.tensor_type.shape.dim)
+
+
+def knows_more(new: TypeProto, old: TypeProto) -> bool:
+    """Whether a type of the same kind tells sizes that the old one leaves open, and contradicts none."""
+    a, b = dims_of(new), dims_of(old)
+    if a is None or new.tensor_type.elem_type != old.tensor_type.elem_type:
+        return False
+    if b is None:
+        return True
+    return (
+        len(a) == len(b)
+        and all(y is None or x == y for x, y in zip(a, b, strict=True))
+        and a.count(None) < b.count(None)
+    )
 
 
 def run_node(node: onnx.NodeProto, opset: int, feeds: dict[str, Array | None], output: str) -> Array | None:

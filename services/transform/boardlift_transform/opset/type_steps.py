@@ -38,7 +38,7 @@ TYPE_STEPS: dict[str, tuple[int, ...]] = {
     "Dropout": (13, 22),
     "Einsum": (28,),
     "Elu": (22,),
-    "Equal": (11, 13, 19),
+    "Equal": (13, 19),
     "Erf": (13,),
     "Exp": (13,),
     "Expand": (13,),
@@ -66,7 +66,7 @@ TYPE_STEPS: dict[str, tuple[int, ...]] = {
     "LeakyRelu": (16,),
     "Less": (13,),
     "Log": (13,),
-    "Loop": (13, 16, 19, 21, 23, 24, 25),
+    "Loop": (11, 13, 16, 19, 21, 23, 24, 25),
     "LpNormalization": (22,),
     "LpPool": (11, 22),
     "MatMul": (13,),
@@ -139,5 +139,6 @@ TYPE_STEPS: dict[str, tuple[int, ...]] = {
     "Unsqueeze": (21, 23, 24, 25),
     "Where": (16,),
     "EyeLike": (22,),
+    "NonMaxSuppression": (11,),
 }
 """Operator -> versions that may be stepped below without a change of form."""

@@ -5,34 +5,66 @@ Exactness: same products, other order: float results differ by rounding only, in
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from boardlift_transform.opset.registry import adapter
-from boardlift_transform.opset.step import Step
+from boardlift_transform.opset.step import FLOATS, Step
 
 
 @adapter("CumProd", 26)
 def cumulative_product(step: Step) -> None:
-    """y *= shift(y, 1); y *= shift(y, 2); y *= shift(y, 4) ... with ones coming in."""
+    """Products by doubling steps."""
+    doubling(step, "Mul", 1)
+
+
+def doubling(step: Step, kind: str, neutral: int) -> None:
+    """y = y * shift(y, 1); y = y * shift(y, 2); y = y * shift(y, 4) ... with the neutral element coming in.
+
+    Args:
+        step: A CumSum or CumProd.
+        kind: Mul or Add.
+        neutral: 1 or 0.
+    """
     x = step.x(0)
     rank = step.rank(x)
     axis = int(step.need_const(step.x(1), "axis").ravel()[0]) % rank
-    shape = step.shape(x)
-    size = shape[axis] if shape is not None else None
-    if size is None:
-        raise step.refuse("needs a static size along its axis", "give input_shapes")
+    size = step.static_shape_from(x, axis)[0]
     back = bool(step.attr("reverse", 0))
-    value = shifted(step, x, 1, axis, rank, size, back) if step.attr("exclusive", 0) else x
+    run = Run(axis, rank, size, back, neutral)
+    value = shifted(step, x, 1, run) if step.attr("exclusive", 0) else x
     distance = 1
     while distance < size:
-        value = step.op("Mul", [value, shifted(step, value, distance, axis, rank, size, back)])
+        value = step.op(kind, [value, shifted(step, value, distance, run)])
         distance *= 2
     step.op("Identity", [value], step.y())
 
 
-def shifted(step: Step, value: str, distance: int, axis: int, rank: int, size: int, back: bool) -> str:
-    """Move along the axis, ones coming in at the near end (at the far end when going back)."""
-    kept = step.slice(value, [distance if back else 0], [size if back else size - distance], [axis])
-    pads = np.zeros(2 * rank, np.int64)
-    pads[axis + rank * back] = min(distance, size)
-    return step.op("Pad", [kept, step.constant(pads), step.like(1, value)], mode="constant")
+@dataclass(frozen=True)
+class Run:
+    """The axis that a running total goes along."""
+
+    axis: int
+    rank: int
+    size: int
+    back: bool
+    """From the far end."""
+    neutral: int
+    """What comes in at the near end."""
+
+
+def shifted(step: Step, value: str, distance: int, run: Run) -> str:
+    """Move along the axis."""
+    start, stop = (distance, run.size) if run.back else (0, run.size - distance)
+    kept = step.slice(value, [start], [stop], [run.axis])
+    if step.since <= 11 and step.elem(value) not in FLOATS:  # Pad knows no integers there, and there are no NaNs
+        end = step.slice(value, [0], [min(distance, run.size)], [run.axis])
+        none = step.op("Sub", [end, end])
+        parts = [kept, none] if run.back else [none, kept]
+        return step.op("Concat", parts, axis=run.axis)
+    pads = [0] * (2 * run.rank)
+    pads[run.axis + run.rank * run.back] = min(distance, run.size)
+    if step.since <= 11:
+        return step.op("Pad", [kept], pads=pads, value=float(run.neutral), mode="constant")
+    return step.op("Pad", [kept, step.constant(pads, np.int64), step.like(run.neutral, value)], mode="constant")

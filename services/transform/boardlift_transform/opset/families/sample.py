@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 from onnx import TensorProto
 
-from boardlift_transform.opset.families.expansion import expand_body
+from boardlift_transform.opset.families.shape import count_to
 from boardlift_transform.opset.registry import adapter
 from boardlift_transform.opset.step import FLOATS, Step
 
@@ -199,20 +199,39 @@ def shape_back(step: Step, taken: str, x: str, grid: str, axes: int) -> str:
 
 @adapter("AffineGrid", 20)
 def affine_grid(step: Step) -> None:
-    """Constant base grid times theta; a size made at run time takes the defining body."""
-    size = step.const(step.x(1))
-    if size is None:
-        expand_body(step)
-        return
-    theta, spatial = step.x(0), [int(v) for v in size.ravel()[2:]]
-    lines = []
-    for n in spatial:
-        if step.attr("align_corners", 0):
-            lines.append(np.linspace(-1, 1, n) if n > 1 else np.zeros(1) - 1)
-        else:
-            lines.append((2 * np.arange(n) + 1) / n - 1)
-    mesh = np.meshgrid(*lines, indexing="ij")
-    base = np.stack([*reversed(mesh), np.ones(spatial)], -1).reshape(-1, len(spatial) + 1)
+    """Base grid, constant for a constant size, times theta."""
+    size, theta = step.const(step.x(1)), step.x(0)
+    kind = step.need_elem(theta)
     turned = step.op("Transpose", [theta], perm=[0, 2, 1])
-    made = step.op("MatMul", [step.constant(base, step.need_elem(theta)), turned])
-    step.reshape(made, [-1, *spatial, len(spatial)], step.y())
+    if size is None:
+        base, spatial = base_at_run_time(step, kind)
+        made = step.op("MatMul", [base, turned])
+        whole = [step.constant([-1]), *spatial, step.constant([len(spatial)])]
+        step.op("Reshape", [made, step.op("Concat", whole, axis=0)], step.y(), at=step.target)
+        return
+    sizes, align = [int(v) for v in size.ravel()[2:]], step.attr("align_corners", 0)
+    lines = [np.linspace(-1, 1, n) if align else (2 * np.arange(n) + 1) / n - 1 for n in sizes]
+    mesh = np.meshgrid(*lines, indexing="ij")
+    base = np.stack([*reversed(mesh), np.ones(sizes)], -1).reshape(-1, len(sizes) + 1)
+    made = step.op("MatMul", [step.constant(base, kind), turned])
+    step.reshape(made, [-1, *sizes, len(sizes)], step.y())
+
+
+def base_at_run_time(step: Step, kind: int) -> tuple[str, list[str]]:
+    """Base grid [points, axes + 1] for a size made at run time, and the spatial sizes as int64 [1] values."""
+    axes = step.static_shape_from(step.x(0), 1)[0]
+    one, two = step.constant(1.0, kind), step.constant(2.0, kind)
+    spatial = [step.op("Gather", [step.x(1), step.constant([i + 2], np.int64)], axis=0) for i in range(axes)]
+    full = step.op("Concat", spatial, axis=0)
+    planes = []
+    for i, size in enumerate(spatial):
+        count, number = step.cast(size, kind), step.cast(count_to(step, size), kind)
+        if step.attr("align_corners", 0):
+            line = step.op("Div", [step.op("Mul", [number, two]), step.op("Sub", [count, one])])
+        else:
+            line = step.op("Div", [step.op("Add", [step.op("Mul", [number, two]), one]), count])
+        line = step.reshape(step.op("Sub", [line, one]), [-1 if j == i else 1 for j in range(axes)])
+        planes.append(step.reshape(step.op("Expand", [line, full]), [-1, 1]))
+    planes.reverse()
+    planes.append(step.op("Add", [step.op("Sub", [planes[0], planes[0]]), one]))
+    return step.op("Concat", planes, axis=1), spatial
