@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from boardlift_servicekit import messaging
 from boardlift_servicekit.streams import QueueLimits, ensure_streams
-from support.nats import running_nats
+from support.nats_server import running_nats
 
 
 @pytest.fixture
