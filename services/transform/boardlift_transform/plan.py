@@ -106,12 +106,12 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
             "fix-dynamic-dims", "the tool takes static shapes only", {"input_shapes": dict(request.input_shapes)}
         )
     )
-    if request.outputs:
-        steps.append(PlannedPass("cut-outputs", "outputs were chosen", {"outputs": list(request.outputs)}))
     if request.frozen_inputs:
         steps.append(
             PlannedPass("freeze-inputs", "inputs were given as constants", {"values": dict(request.frozen_inputs)})
         )
+    if request.outputs:
+        steps.append(PlannedPass("cut-outputs", "outputs were chosen", {"outputs": list(request.outputs)}))
     steps.append(PlannedPass("fold-constants", "shape arithmetic must be gone before conversion"))
     steps.append(PlannedPass("cast-to-float32", "the tool takes float32 only"))
     if summary.opset < min(opset, 11):

@@ -11,7 +11,7 @@ from boardlift_transform.lift.twins import Twins
 
 def lift_gemm(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
     """`[N,C] @ W + b` -> Conv 1x1 of `[N,C,1,1]`, weight `[O,C,1,1]`."""
-    x, out = node.inputs[0], node.outputs[0]
+    x = node.inputs[0]
     if x is None or is_constant(x) or attribute(node, "transA", 0) or not is_constant(input_at(node, 1)):
         return None
     bias_value = input_at(node, 2)
@@ -27,7 +27,7 @@ def lift_gemm(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
     alpha = float(attribute(node, "alpha", 1.0))
     if alpha != 1.0:
         matrix = matrix * np.float32(alpha)
-    return [pointwise(node, twins, twins.twin(x, node), matrix, bias, twins.shape4(out))]
+    return [contract(node, twins, x, matrix, bias)]
 
 
 def gemm_bias(node: ir.Node, channels: int) -> Array | None:
@@ -55,24 +55,34 @@ def pointwise(
 
 
 def lift_matmul(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
-    """`x @ W` with constant W: the contracted axis goes to the channel axis, Conv 1x1, and back."""
-    x, out = node.inputs[0], node.outputs[0]
-    matrix = plain_matrix(input_at(node, 1))
+    """`x @ W` or `W @ x` with constant W: the contracted axis goes to the channel axis, Conv 1x1, and back."""
+    on_right = is_constant(input_at(node, 1))
+    x, constant = (node.inputs[0], input_at(node, 1)) if on_right else (input_at(node, 1), node.inputs[0])
+    matrix, out = plain_matrix(constant), node.outputs[0]
     shape = shape_of(x)
     if x is None or matrix is None or is_constant(x) or not shape or matrix.dtype != np.float32:
         return None
-    axis = twins.axes(x)[-1]
+    if twins.axes(x) != twins.axes(out) or (not on_right and len(shape) < 2):
+        return None
+    if on_right:
+        return [contract(node, twins, x, matrix.T, None)]
+    return [contract(node, twins, x, matrix, None, place=-2)]
+
+
+def contract(node: ir.Node, twins: Twins, x: ir.Value, matrix: Array, bias: Array | None, place: int = -1) -> ir.Value:
+    """Conv 1x1 over one axis of `x`: moved to the channel axis first and back after, where it is not there."""
+    axis = twins.axes(x)[place]
     perm = channel_first(axis)
     source = twins.twin(x, node)
     if axis != 1:
         source = twins.editor.transpose(node, source, perm, hint=f"{node.name}_in")
     have = list(shape_of(source) or ())
-    have[1] = matrix.shape[1]
-    made = pointwise(node, twins, source, matrix.T, None, have)
+    have[1] = matrix.shape[0]
+    made = pointwise(node, twins, source, matrix, bias, have)
     if axis != 1:
         made = twins.editor.transpose(node, made, inverse(perm), hint=f"{node.name}_out")
-    made.shape = ir.Shape(twins.shape4(out))
-    return [made]
+    made.shape = ir.Shape(twins.shape4(node.outputs[0]))
+    return made
 
 
 def plain_matrix(value: ir.Value | None) -> Array | None:

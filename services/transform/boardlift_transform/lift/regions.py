@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from boardlift_transform.edit_graph import is_constant, shape_of
 from boardlift_transform.lift.rules import RULES, SHAPE_ONLY
-from boardlift_transform.lift.twins import CHANNELS_TIME, TOKENS, Axes
+from boardlift_transform.lift.twins import BATCHLESS, CHANNELS_TIME, TOKENS, Axes
 
 SEEDS = frozenset(
     [
@@ -63,7 +63,7 @@ def candidate(node: ir.Node) -> bool:
         return False
     for value in values:
         shape = shape_of(value)
-        if shape is None or not 1 <= len(shape) <= 4 or 0 in shape or (len(shape) == 3 and shape[0] != 1):
+        if shape is None or not 1 <= len(shape) <= 4 or 0 in shape:
             return False
     first = node.inputs[0] if node.inputs else None
     return first is not None and any(v is not None and v.dtype == ir.DataType.FLOAT for v in node.inputs)
@@ -84,9 +84,10 @@ def choose(graph: ir.Graph) -> tuple[list[ir.Node], dict[ir.Value, Axes]]:
             if producer in inside and low_rank(value):
                 regions.join(node, producer)
         if node.op_type not in SHAPE_ONLY and node.op_type != "Transpose":
-            rank3 = [v for v in (*node.inputs, *node.outputs) if low_rank(v) and len(v.shape or ()) == 3]  # type: ignore[union-attr]
-            for value in rank3[1:]:
-                layouts.join(rank3[0], value)
+            for rank in (2, 3):
+                alike = [v for v in (*node.inputs, *node.outputs) if has_rank(v, rank)]
+                for value in alike[1:]:
+                    layouts.join(alike[0], value)
     for node in nodes:
         # siblings that read the same low-rank value share its layout and its fate
         for value in node.inputs:
@@ -97,17 +98,31 @@ def choose(graph: ir.Graph) -> tuple[list[ir.Node], dict[ir.Value, Axes]]:
     return chosen, _layouts(chosen, layouts)
 
 
+def has_rank(value: ir.Value | None, rank: int) -> bool:
+    """True for a computed value of this static rank."""
+    return low_rank(value) and len(shape_of(value) or ()) == rank
+
+
 def _layouts(nodes: list[ir.Node], groups: Groups) -> dict[ir.Value, Axes]:
-    channel_groups = {
-        groups.find(value)
-        for node in nodes
-        if node.op_type in CHANNEL_SEEDS
-        for value in (*node.inputs, *node.outputs)
-        if value is not None and low_rank(value) and len(value.shape or ()) == 3
-    }
-    out: dict[ir.Value, Axes] = {}
+    """Layouts of values of rank 2 and 3; all values of a group lie alike."""
+    members: dict[object, list[ir.Value]] = {}
+    channel_groups = set()
     for node in nodes:
         for value in (*node.inputs, *node.outputs):
-            if value is not None and low_rank(value) and len(value.shape or ()) == 3:
-                out[value] = CHANNELS_TIME if groups.find(value) in channel_groups else TOKENS
+            if value is None or not (has_rank(value, 2) or has_rank(value, 3)):
+                continue
+            members.setdefault(groups.find(value), []).append(value)
+            if node.op_type in CHANNEL_SEEDS and has_rank(value, 3):
+                channel_groups.add(groups.find(value))
+    out: dict[ir.Value, Axes] = {}
+    for group, values in members.items():
+        rank = len(shape_of(values[0]) or ())
+        batch = all((shape_of(v) or (0,))[0] == 1 for v in values)
+        if group in channel_groups:
+            layout: Axes = CHANNELS_TIME
+        elif rank == 2:
+            layout = (0, 1) if batch else BATCHLESS[2]
+        else:
+            layout = TOKENS if batch else BATCHLESS[3]
+        out.update(dict.fromkeys(values, layout))
     return out

@@ -14,7 +14,7 @@ import onnx_ir as ir
 
 from boardlift_transform.edit_graph import attribute, constant_of, input_at, is_constant, shape_of
 from boardlift_transform.lift.linear import lift_gemm, lift_matmul
-from boardlift_transform.lift.twins import Twins
+from boardlift_transform.lift.twins import Twins, spread_array
 from boardlift_transform.lift.windows import lift_convolution, lift_global_pool, lift_pool
 
 Rule = Callable[[ir.Node, Twins], "list[ir.Value] | None"]
@@ -145,8 +145,11 @@ def lift_axis(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
         return None
     rank = len(like.shape)
     default = {"Softmax": 1, "LogSoftmax": 1}.get(node.op_type, 0)
-    axis = twins.axes(like)[int(attribute(node, "axis", default)) % rank]
+    axis = int(attribute(node, "axis", default)) % rank
+    layout = twins.axes(like)
     if any(v is not None and len(shape_of(v) or ()) != rank for v in node.inputs):
+        return None
+    if any(twins.axes(v) != layout for v in (*node.inputs, *node.outputs) if v is not None and not is_constant(v)):
         return None
     inputs: list[ir.Value | None] = []
     for value in node.inputs:
@@ -156,10 +159,10 @@ def lift_axis(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
         if array is None:
             inputs.append(twins.twin(value, node))
         else:
-            inputs.append(twins.editor.constant(array.reshape(twins.shape4(value)), f"{value.name}_4d"))
+            inputs.append(twins.editor.constant(spread_array(array, layout), f"{value.name}_4d"))
     shapes = [twins.shape4(o) for o in node.outputs]
     return twins.editor.node_outputs(
-        node, node.op_type, inputs, shapes, copy_attributes(node, axis=axis), hint=node.name or ""
+        node, node.op_type, inputs, shapes, copy_attributes(node, axis=layout[axis]), hint=node.name or ""
     )
 
 
@@ -217,14 +220,14 @@ def lift_transpose(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
         return None
     rank = len(x.shape)
     perm = attribute(node, "perm") or list(range(rank))[::-1]
-    if rank != 3 or perm[0] != 0:
-        return None
     source, target = twins.axes(x), twins.axes(out)
     wide = [-1, -1, -1, -1]
     for i, axis in enumerate(target):
         wide[axis] = source[perm[i]]
-    free = (set(range(4)) - set(source)).pop()
-    wide[wide.index(-1)] = free
+    free = sorted(set(range(4)) - set(source))
+    wide = [free.pop(0) if axis == -1 else axis for axis in wide]
+    if wide[0] != 0:
+        return None
     twin = twins.twin(x, node)
     return [twin if wide == [0, 1, 2, 3] else twins.editor.transpose(node, twin, wide, hint=node.name or "")]
 
@@ -235,7 +238,7 @@ def lift_shape_only(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
     before, after = shape_of(x), shape_of(out)
     if x is None or before is None or after is None or is_constant(x):
         return None
-    if len(before) > 1 and len(after) > 1 and before[0] != after[0]:
+    if twins.shape4(x)[0] != twins.shape4(out)[0]:
         return None
     return [twins.move(twins.twin(x, node), twins.shape4(out), node, node.name or f"{out.name}_4d")]
 

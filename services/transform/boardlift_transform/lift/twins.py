@@ -4,8 +4,10 @@ A layout says on which of the four axes each axis of a value lies; the others ha
 
     rank 1 `[C]`          -> axes (1,)       `[1, C, 1, 1]`
     rank 2 `[N, C]`       -> axes (0, 1)     `[N, C, 1, 1]`
+    rank 2 `[T, C]`       -> axes (2, 3)     `[1, 1, T, C]`  where axis 0 is no batch of 1
     rank 3 `[N, C, T]`    -> axes (0, 1, 3)  `[N, C, 1, T]`  around convolutions
     rank 3 `[N, T, C]`    -> axes (0, 2, 3)  `[N, 1, T, C]`  else (tokens)
+    rank 3 `[S, T, C]`    -> axes (1, 2, 3)  `[1, S, T, C]`  where axis 0 is no batch of 1
     rank 4                -> itself
 """
 
@@ -20,23 +22,24 @@ from boardlift_transform.edit_graph import Array, Editor, constant_of, is_consta
 
 CHANNELS_TIME = (0, 1, 3)
 TOKENS = (0, 2, 3)
+BATCHLESS = {2: (2, 3), 3: (1, 2, 3)}
 Axes = tuple[int, ...]
-_FIXED: dict[int, Axes] = {1: (1,), 2: (0, 1), 4: (0, 1, 2, 3)}
+_DEFAULT: dict[int, Axes] = {1: (1,), 2: (0, 1), 3: TOKENS, 4: (0, 1, 2, 3)}
 
 
 class Twins:
     """Layouts of values, and the 4-D values that stand for them."""
 
-    def __init__(self, editor: Editor, rank3: dict[ir.Value, Axes]) -> None:
-        """Keep the editor and the layouts chosen for rank-3 values."""
+    def __init__(self, editor: Editor, layouts: dict[ir.Value, Axes]) -> None:
+        """Keep the editor and the layouts chosen for values of rank 2 and 3."""
         self.editor = editor
-        self._rank3 = rank3
+        self._layouts = layouts
         self._twins: dict[ir.Value, ir.Value] = {}
 
     def axes(self, value: ir.Value) -> Axes:
         """The value's layout."""
         rank = len(value.shape) if value.shape is not None else -1
-        return self._rank3.get(value, TOKENS) if rank == 3 else _FIXED[rank]
+        return self._layouts.get(value, _DEFAULT[rank])
 
     def shape4(self, value: ir.Value) -> list[int]:
         """The shape of the value's twin."""
@@ -83,7 +86,7 @@ class Twins:
         """Twin or constant of one side of a broadcasting operator; None when the ranks do not fit."""
         if is_constant(value):
             return self.constant(value, like, anchor)
-        if value.shape is None or like.shape is None or len(value.shape) != len(like.shape):
+        if value.shape is None or like.shape is None or self.axes(value) != self.axes(like):
             return None
         return self.twin(value, anchor)
 

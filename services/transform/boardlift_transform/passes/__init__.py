@@ -41,8 +41,8 @@ from boardlift_transform.passes._base import Pass
 PASSES: tuple[Pass, ...] = (
     inline_functions.PASS,
     fix_dynamic_dims.PASS,
-    cut_outputs.PASS,
     freeze_inputs.PASS,
+    cut_outputs.PASS,
     fold_constants.PASS,
     cast_to_float32.PASS,
     upgrade_opset.PASS,

@@ -92,3 +92,18 @@ def test_element_wise_operators_alone_are_left_alone() -> None:
     b.node("Relu", [b.input("x", [1, 4])], "y")
     b.output("y", [1, 4])
     assert not run_one_pass(b.model(), "lift-to-4d").result.applied
+
+
+def test_values_without_a_batch_axis_lie_on_the_last_axes() -> None:
+    b = GraphBuilder(11)
+    t = b.node("Reshape", [b.input("x", [1, 48]), b.constant([6, 8])])
+    t = b.node("Sub", [t, b.node("ReduceMean", [t], axes=[0], keepdims=1)])
+    t = b.node("Gemm", [t, b.weight(8, 10), b.weight(10)])
+    t = b.node("Reshape", [t, b.constant([6, 2, 5])])
+    t = b.node("MatMul", [t, b.weight(5, 3)])
+    t = b.node("MatMul", [b.weight(2, 2), t])
+    b.node("Softmax", [b.node("Transpose", [t], perm=[0, 2, 1])], "y", axis=2)
+    b.output("y", [6, 3, 2])
+    run = run_one_pass(b.model(), "lift-to-4d", before=WRAP)
+    assert not {"Gemm", "MatMul"} & set(run.operators)
+    assert run.max_rel < 1e-5
