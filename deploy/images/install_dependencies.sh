@@ -17,3 +17,4 @@ rm -rf "$wheels"
 find "$3/lib" -depth \( -name tests -o -name '*.pyi' -o -name '*.pxd' -o -name '*.h' -o -name '*.proto' \) \
     -exec rm -rf {} +
 rm -rf "$3"/lib/python3.*/site-packages/onnx/backend/test
+"$(dirname "$0")/compile_modules.sh" "$3"

@@ -11,3 +11,4 @@ python -m pip wheel $quiet --no-index --no-build-isolation --wheel-dir "$wheels"
 # shellcheck disable=SC2086
 python -m pip --python "$dest/bin/python" install $quiet --no-index --no-cache-dir --no-compile \
     --root-user-action=ignore --prefix "$prefix" "$wheels"/*.whl
+"$(dirname "$0")/compile_modules.sh" "$prefix" "$dest"
