@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -129,13 +130,16 @@ class Client:
         gates: Sequence[Gate | str] = (),
         request_id: str = "",
         validate_only: bool = False,
-        **options: Any,
+        options: RunOptions | None = None,
+        **fields: Any,
     ) -> Job:
         """Submit a job and return its handle at once; see `boardlift.Client.run`."""
         parsed = tuple(Gate.parse(gate) if isinstance(gate, str) else gate for gate in gates)
         model = model if isinstance(model, Model) else await self.push_model(model)
         artifact = data if isinstance(data, Artifact) else await self.push_data(data)
-        spec = _requests.job_spec(model, artifact, variants, RunOptions(gates=parsed, **options))
+        chosen = replace(options or RunOptions(), **fields)
+        chosen = replace(chosen, gates=(*chosen.gates, *parsed))
+        spec = _requests.job_spec(model, artifact, variants, chosen)
         request = job_pb2.CreateJobRequest(
             spec=spec, request_id=request_id or _requests.new_request_id(), validate_only=validate_only
         )

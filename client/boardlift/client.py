@@ -15,6 +15,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
@@ -158,7 +159,8 @@ class Client:
         gates: Sequence[Gate | str] = (),
         request_id: str = "",
         validate_only: bool = False,
-        **options: Any,
+        options: RunOptions | None = None,
+        **fields: Any,
     ) -> Job:
         """Submit a job and return its handle at once.
 
@@ -169,7 +171,8 @@ class Client:
             gates: Limits, as texts such as "cosine>=0.99" or as `Gate`s.
             request_id: Makes a repeated submission the same job; default is a fresh one per call.
             validate_only: Have the server check the job without creating it.
-            **options: Fields of `RunOptions`.
+            options: Everything else of the job.
+            **fields: Single fields of `RunOptions`, for short calls; they win over `options`.
 
         Raises:
             InvalidInputError: Something is wrong with the request.
@@ -177,7 +180,9 @@ class Client:
         parsed = tuple(Gate.parse(gate) if isinstance(gate, str) else gate for gate in gates)
         model = model if isinstance(model, Model) else self.push_model(model)
         artifact = data if isinstance(data, Artifact) else self.push_data(data)
-        spec = _requests.job_spec(model, artifact, variants, RunOptions(gates=parsed, **options))
+        chosen = replace(options or RunOptions(), **fields)
+        chosen = replace(chosen, gates=(*chosen.gates, *parsed))
+        spec = _requests.job_spec(model, artifact, variants, chosen)
         request = job_pb2.CreateJobRequest(
             spec=spec, request_id=request_id or _requests.new_request_id(), validate_only=validate_only
         )

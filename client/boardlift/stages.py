@@ -5,6 +5,7 @@ Results are the protobuf messages themselves (`boardlift.v1`), since a stage's r
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ from boardlift._external_data import find_external_files
 from boardlift._requests import Model, RunOptions, model_source, to_ref, transform_spec
 from boardlift.client import Client, convert_error
 from boardlift.connection import DEFAULT_COMPILER, DEFAULT_TRANSFORM, Connection
-from boardlift.errors import InternalError, UnsupportedError
+from boardlift.errors import BoardliftError, InternalError, UnsupportedError
 from boardlift.models import Artifact, LogLine, Progress, ServerInfo
 from boardlift.v1 import (
     artifact_pb2,
@@ -202,7 +203,9 @@ class StageClient:
     def _cancel_execution(self, service: str, execution: str) -> None:
         stub = toolchain_pb2_grpc.ServerServiceStub(self._channels[service])
         request = toolchain_pb2.CancelExecutionRequest(execution_id=execution)
-        self._unary(toolchain_pb2.CancelExecutionResponse, stub.CancelExecution, request, service)
+        # Where this fails the service stops by itself, some seconds after its last caller has gone.
+        with contextlib.suppress(BoardliftError):
+            self._unary(toolchain_pb2.CancelExecutionResponse, stub.CancelExecution, request, service)
 
 
 def pass_requests(texts: Sequence[str]) -> list[transform_pb2.PassRequest]:

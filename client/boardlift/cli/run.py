@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,7 @@ def run(session: Session, model: Path, variants: tuple[str, ...], gates: tuple[s
         path = data_path(data)
         session.output.note(f"pushing {model.name} and {path.name}")
         pushed, dataset = client.push_model(model), client.push_data(path)
-        command = clean_command(sys.argv[1:])
-        fields = {**vars(options), "command": command}
-        job = client.run(pushed, dataset, parsed, **fields)
+        job = client.run(pushed, dataset, parsed, options=replace(options, command=clean_command(sys.argv[1:])))
         if given["detach"]:
             return _detached(session, job)
         session.output.note(f"job {job.id}")
@@ -135,7 +134,7 @@ def _detached(session: Session, job: Job) -> int:
 def _plan(session: Session, model: Path, data: str, variants: list[Variant], options: RunOptions) -> int:
     """Have the servers check the job and say what they would do."""
     with session.client() as client, session.stages() as stages:
-        job = client.run(model, data_path(data), variants, validate_only=True, **vars(options))
+        job = client.run(model, data_path(data), variants, validate_only=True, options=options)
         try:
             plan = stages.plan(model, options)
         except BoardliftError as error:

@@ -1,0 +1,17 @@
+"""The console script: says what to install when only the SDK is there."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run `boardlift`, or say how to get it."""
+    try:
+        from boardlift.cli.__main__ import main as run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("click", "rich"):
+            raise
+        sys.stderr.write("boardlift: the command line is not installed. Remedy: pip install 'boardlift[cli]'\n")
+        sys.exit(3)
+    run()
