@@ -207,3 +207,32 @@ async def test_cancel_ends_a_waiting_job_within_seconds(channel: Any, dataset: A
     job = await jobs.wait_ended(channel, created.id)
     assert job.state == job_pb2.Job.STATE_CANCELLED
     assert time.monotonic() - start < 5
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(100)
+async def test_a_dead_board_s_task_goes_to_another_board_with_the_labels(tmp_path: Path) -> None:
+    fakes = {"FAKE_LABELS": "lab=a", "FAKE_SECONDS": "1.5"}
+    with running(Stack(tmp_path, workers=2, fakes=fakes)) as stack:
+        channel = channels.connect(stack.address)
+        boards = job_pb2_grpc.BoardServiceStub(channel)
+        while len((await boards.ListBoards(job_pb2.ListBoardsRequest(labels={"lab": "a"}), timeout=5)).boards) < 2:
+            await asyncio.sleep(0.2)
+        wanted = jobs.spec(await jobs.upload(channel, tmp_path / "c", b"x"), "moves", ("int8",))
+        wanted.board.labels["lab"] = "a"
+        created = await jobs.create(channel, wanted)
+        stub = job_pb2_grpc.JobServiceStub(channel)
+        worker = ""
+        while not worker:
+            job = (await stub.GetJob(job_pb2.GetJobRequest(job_id=created.id), timeout=5)).job
+            worker = next(stage.worker for stage in job.stages if stage.stage == "board")
+            await asyncio.sleep(0.1)
+        # The first worker also serves the other stages: only the board's queue of the second one may die.
+        victim = int(worker[-1])
+        stack.services[victim].kill()
+        ended = await jobs.wait_ended(channel, created.id, timeout_s=60)
+        await channel.close()
+    board = next(stage for stage in ended.stages if stage.stage == "board")
+    assert ended.state == job_pb2.Job.STATE_SUCCEEDED
+    assert board.worker == f"board-fake-{1 - victim}"
+    assert board.attempt == 2

@@ -163,6 +163,13 @@ async def publish_stage_event(client: Client, event: job_pb2.WatchJobResponse, j
     await client.publish(f"evt.job.{job}.{event.WhichOneof('event')}", event.SerializeToString())
 
 
+async def publish_note(js: JetStreamContext, event: job_pb2.WatchJobResponse, job: str, name: str) -> None:
+    """Record a line for a job's watchers, at most once in two minutes under the same name."""
+    headers = {"Nats-Msg-Id": f"n:{job}:{name}"}
+    body = event.SerializeToString()
+    await retry(lambda: js.publish(f"evt.job.{job}.log", body, headers=dict(headers), timeout=2))
+
+
 async def publish_stop(client: Client, stop: queue_pb2.StopStage) -> None:
     """Tell whoever runs it to stop a job's stage, or all of its stages."""
     await client.publish(f"ctl.job.{stop.job_id}", stop.SerializeToString())

@@ -56,9 +56,8 @@ class BoardServicer(job_pb2_grpc.BoardServiceServicer):
 
     async def ListBoards(self, request: job_pb2.ListBoardsRequest, context: Any) -> Any:
         """List boards by id."""
-        boards = [board for board in await self._registry.views() if has_labels(board, dict(request.labels))]
-        wanted = {board.id for board in boards}
-        found = [board for board in await self._registry.boards() if board.info.id in wanted]
+        boards = await self._registry.boards()
+        found = [board for board in boards if has_labels(board.info.labels, request.labels)]
         page, token = cut_page(found, lambda board: str(board.info.id), request.page_size, request.page_token)
         return job_pb2.ListBoardsResponse(boards=page, next_page_token=token)
 

@@ -6,17 +6,18 @@ event is then stale and the machine asks again for what the record says. Any num
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
 import structlog
-from boardlift.errors import BoardliftError, ConflictError, InternalError
+from boardlift.errors import BoardliftError, ConflictError, InternalError, UnavailableError
 from boardlift.v1 import job_pb2, queue_pb2, toolchain_pb2
 from boardlift_servicekit.buckets import Bucket
 from boardlift_servicekit.consume import acknowledge
 from boardlift_servicekit.messaging import (
     publish_job_event,
-    publish_stage_event,
+    publish_note,
     publish_stop,
     publish_task,
     publish_timer,
@@ -50,6 +51,7 @@ from boardlift_orchestrator.schedule import choose_place
 
 _RACES = 100
 _WAIT_FOR_BOARD_S = 3.0
+_PATIENCE_S = 4.0
 _log = structlog.get_logger(__name__)
 
 
@@ -84,6 +86,20 @@ class Engine:
         await self._perform(first.job, first.actions)
         await self._tell(first.job, revision)
         return first.job
+
+    async def wait_connected(self) -> None:
+        """Wait a moment for NATS when it is away.
+
+        Raises:
+            UnavailableError: It stays away; the caller should repeat the call, with the same request id.
+        """
+        end = time.monotonic() + _PATIENCE_S
+        while not self._client.is_connected:
+            if time.monotonic() >= end:
+                raise UnavailableError(
+                    "The job queue can't be reached.", reason="NATS_UNAVAILABLE", remedy="Try again in a moment."
+                )
+            await asyncio.sleep(0.1)
 
     async def read(self, job_id: str) -> JobRecord | None:
         """Return a job's record."""
@@ -175,7 +191,7 @@ class Engine:
             line = toolchain_pb2.LogLine(text=text, source="boardlift")
             event = job_pb2.WatchJobResponse(stage=stage.stage, variant=stage.variant, log=line)
             event.event_time.GetCurrentTime()
-            await publish_stage_event(self._client, event, job.id)
+            await publish_note(self._js, event, job.id, f"{stage.variant}:{stage.attempt}")
             await publish_timer(self._js, job.id, "place", _WAIT_FOR_BOARD_S)
             return ""
         if place.startswith("id."):

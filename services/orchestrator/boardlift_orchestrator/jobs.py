@@ -46,6 +46,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
 
     async def CreateJob(self, request: job_pb2.CreateJobRequest, context: Any) -> Any:
         """Create a job; the same request id returns the same job."""
+        await self._engine.wait_connected()
         owner = current_principal()
         job_id = _choose_id(request, owner)
         spec = job_pb2.JobSpec()
@@ -73,6 +74,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
 
     async def ListJobs(self, request: job_pb2.ListJobsRequest, context: Any) -> Any:
         """List jobs, newest first."""
+        await self._engine.wait_connected()
         wanted = job_state(request.state)
         lines = [item for item in await self._index.lines() if wanted is None or item.state is wanted]
         lines.sort(key=_order)
@@ -103,7 +105,9 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
             yield event
 
     async def _find(self, job_id: str) -> JobRecord:
-        record = await self._engine.read(check_token("job id", job_id))
+        check_token("job id", job_id)
+        await self._engine.wait_connected()
+        record = await self._engine.read(job_id)
         if record is None:
             raise job_not_found(job_id)
         return record

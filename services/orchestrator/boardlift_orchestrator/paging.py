@@ -40,7 +40,7 @@ def _encode(key: str) -> str:
 
 def _decode(token: str) -> str:
     try:
-        return base64.urlsafe_b64decode(token.encode()).decode()
+        return base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError) as error:
         raise InvalidInputError(
             "The page token is not one of ours.", reason="PAGE_TOKEN_INVALID", metadata={"field": "page_token"}

@@ -13,6 +13,7 @@ from nats.aio.client import Client
 from boardlift_orchestrator.schedule import BoardView
 
 LEASE_PREFIX = "board."
+_REWRITE_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Registry:
         self._buckets = buckets
         self._limits = limits
         self._ensured: set[tuple[str, str]] = set()
+        self._written: dict[str, tuple[bytes, float]] = {}
 
     async def register(self, record: queue_pb2.BoardRecord) -> None:
         """Store a board and make sure that it can pull its tasks."""
@@ -51,7 +53,12 @@ class Registry:
         if name not in self._ensured:
             await ensure_board_consumers(self._js, *name, self._limits)
             self._ensured.add(name)
+        info = record.info.SerializeToString(deterministic=True)
+        known, written = self._written.get(record.info.id, (b"", 0.0))
+        if known == info and time.monotonic() - written < _REWRITE_S:
+            return  # a write costs the server a flush to disk; presence says that the board lives
         await self._buckets.boards.put(record.info.id, record.SerializeToString())
+        self._written[record.info.id] = (info, time.monotonic())
 
     async def presence(self, board: str) -> queue_pb2.BoardPresence | None:
         """Return a board's sign of life."""

@@ -52,7 +52,9 @@ def choose_place(selector: job_pb2.BoardSelector, target: str, boards: Sequence[
     if not selector.labels:
         return f"pool.{target}"
     fitting = [
-        board for board in boards if board.target == target and board.usable and has_labels(board, selector.labels)
+        board
+        for board in boards
+        if board.target == target and board.usable and has_labels(board.labels, selector.labels)
     ]
     if not fitting:
         return ""
@@ -60,9 +62,9 @@ def choose_place(selector: job_pb2.BoardSelector, target: str, boards: Sequence[
     return f"id.{best.id}"
 
 
-def has_labels(board: BoardView, labels: Mapping[str, str]) -> bool:
-    """Tell whether a board has all of the labels."""
-    return all(board.labels.get(name) == value for name, value in labels.items())
+def has_labels(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Tell whether all wanted labels are there."""
+    return all(labels.get(name) == value for name, value in wanted.items())
 
 
 def is_lost(place: str, selector: job_pb2.BoardSelector, boards: Sequence[BoardView], begun: bool) -> bool:

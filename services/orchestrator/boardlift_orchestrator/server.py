@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
+import time
 import uuid
 from typing import Any
 
@@ -25,7 +27,7 @@ from boardlift_servicekit.messaging import (
     TIMER_CONSUMER,
     connect,
 )
-from boardlift_servicekit.server import Host
+from boardlift_servicekit.server import Host, wait_for_signal
 from boardlift_servicekit.stage_calls import GrpcRunner
 from boardlift_servicekit.streams import QueueLimits, ensure_streams
 from nats.aio.client import Client
@@ -44,6 +46,7 @@ from boardlift_orchestrator.watch import EventHub, JobFollower
 VERSION = "0.1.0"
 _OUTCOMES_AT_ONCE = 16
 _REPORTS_AT_ONCE = 2
+_AWAY_S = 3.0
 _log = structlog.get_logger(__name__)
 
 
@@ -178,16 +181,43 @@ class _Info(toolchain_pb2_grpc.ServerServiceServicer):
 
 
 async def serve(settings: AllSettings) -> None:
-    """Run one replica until it is told to stop."""
+    """Run one replica until it is told to stop, or NATS has closed the connection for good."""
     own = settings.own
+    leaving = False
+
+    async def on_closed() -> None:
+        if not leaving:
+            _log.error("nats_closed_for_good")  # an expired credential: a restart reads the new one
+            signal.raise_signal(signal.SIGTERM)
+
     options: dict[str, Any] = {"user_credentials": str(own.nats_credentials)} if own.nats_credentials else {}
-    client = await connect(list(own.nats), "boardlift-orchestrator", **options)
+    client = await connect(list(own.nats), "boardlift-orchestrator", closed_cb=on_closed, **options)
     limits = QueueLimits(replicas=own.nats_replicas, ack_wait_s=own.ack_wait.total_seconds())
     await ensure_streams(client.jetstream(), limits)
     host = Host("orchestrator", settings.server)
     orchestrator = Orchestrator(settings, client, host)
     await orchestrator.start()
-    await host.run()
+    health = asyncio.create_task(_follow_health(host, client))
+    await host.start()
+    await wait_for_signal()
+    leaving = True
+    _log.info("stopping", server="orchestrator")
+    health.cancel()
+    await host.stop()
+
+
+async def _follow_health(host: Host, client: Client) -> None:
+    """Answer NOT_SERVING while NATS is away for more than a moment."""
+    serving, away_since = True, 0.0
+    while True:
+        await asyncio.sleep(1.0)
+        now = time.monotonic()
+        away_since = 0.0 if client.is_connected else away_since or now
+        wanted = not away_since or now - away_since < _AWAY_S
+        if wanted != serving:
+            serving = wanted
+            for service in ("", "boardlift.v1.JobService", "boardlift.v1.BoardService"):
+                await host.set_serving(service, serving)
 
 
 def _host_token() -> str:

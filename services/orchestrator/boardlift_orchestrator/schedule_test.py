@@ -1,0 +1,55 @@
+"""Where board stages go, and when they go elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+from boardlift.v1 import job_pb2
+
+from boardlift_orchestrator.schedule import BoardView, choose_place, is_lost
+
+FREE = BoardView("free", "rdk-x5", {"lab": "a"})
+BUSY = BoardView("busy", "rdk-x5", {"lab": "a"}, busy_job="j")
+HOT = BoardView("hot", "rdk-x5", {"lab": "a"}, in_rotation=False)
+GONE = BoardView("gone", "rdk-x5", {"lab": "a"}, online=False)
+TAKEN = BoardView("taken", "rdk-x5", {"lab": "a"}, leased=True)
+OTHER = BoardView("other", "rdk-s100", {"lab": "a"})
+ALL = [BUSY, FREE, HOT, GONE, TAKEN, OTHER]
+ANY = job_pb2.BoardSelector()
+LAB = job_pb2.BoardSelector(labels={"lab": "a"})
+NAMED = job_pb2.BoardSelector(id="gone")
+
+
+@pytest.mark.parametrize(
+    ("selector", "boards", "place"),
+    [
+        (ANY, ALL, "pool.rdk-x5"),
+        (ANY, [], "pool.rdk-x5"),
+        (NAMED, ALL, "id.gone"),
+        (LAB, ALL, "id.free"),
+        (LAB, [BUSY, HOT], "id.busy"),
+        (LAB, [HOT, GONE, TAKEN, OTHER], ""),
+        (job_pb2.BoardSelector(labels={"lab": "b"}), ALL, ""),
+    ],
+)
+def test_choice(selector: job_pb2.BoardSelector, boards: list[BoardView], place: str) -> None:
+    assert choose_place(selector, "rdk-x5", boards) == place
+
+
+@pytest.mark.parametrize(
+    ("place", "selector", "begun", "lost"),
+    [
+        ("id.free", LAB, False, False),
+        ("id.gone", LAB, False, True),
+        ("id.gone", LAB, True, True),
+        ("id.unknown", LAB, False, True),
+        ("id.hot", LAB, False, True),
+        ("id.hot", LAB, True, False),
+        ("id.taken", LAB, False, True),
+        ("id.taken", LAB, True, False),
+        ("id.gone", NAMED, False, False),
+        ("pool.rdk-x5", ANY, False, False),
+        ("", LAB, False, False),
+    ],
+)
+def test_loss(place: str, selector: job_pb2.BoardSelector, begun: bool, lost: bool) -> None:
+    assert is_lost(place, selector, ALL, begun) is lost
