@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from boardlift.errors import InvalidInputError
+from boardlift.errors import InvalidInputError, PreconditionError
 from boardlift.v1 import job_pb2
 
 JOB_PAGE = 200
@@ -33,10 +33,16 @@ def dataset_file(data: Any, folder: Path) -> Path:
 
     Raises:
         InvalidInputError: They are not usable as samples.
+        PreconditionError: numpy is not installed.
     """
     if isinstance(data, (str, Path)):
         return Path(data)
-    from boardlift.datasets import Dataset, write_dataset
+    try:
+        from boardlift.datasets import Dataset, write_dataset
+    except ModuleNotFoundError as error:
+        raise PreconditionError(
+            "Samples in memory need numpy.", reason="NUMPY_MISSING", remedy="pip install 'boardlift[data]'"
+        ) from error
 
     dataset = Dataset(dict(data)) if isinstance(data, Mapping) else data
     if not isinstance(dataset, Dataset):
