@@ -193,7 +193,7 @@ def to_status(error: BoardliftError, service: str = "") -> status_pb2.Status:
 
 
 def from_rpc_error(error: grpc.Call) -> BoardliftError:
-    """Turn a failed call (an RpcError that is a Call) into the exception its status means; reason and remedy survive."""
+    """Turn a failed call (an RpcError that is a Call) into the exception it means; reason and remedy survive."""
     code = error.code()
     cls = STATUS_TO_EXCEPTION.get(code, InternalError)
     try:
