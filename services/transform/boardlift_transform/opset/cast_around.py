@@ -1,8 +1,8 @@
 """Step below a version that only took more types: nothing to do, or Casts around where the type is new.
 
-The wider type holds every value exactly, and the operators listed compute the same there, so casting back gives the same
-bits: integer sums, differences and products wrap alike, comparisons and selections don't compute at all, and a float16
-operator worked in float32 rounds once instead of at every step.
+The wider type holds every value exactly, and the operators listed compute the same there, so casting back gives the
+same bits: integer sums, differences and products wrap alike, comparisons and selections don't compute at all, and a
+float16 operator worked in float32 rounds once instead of at every step.
 """
 
 from __future__ import annotations

@@ -99,10 +99,14 @@ def _put_attributes(
 def _put_graph(
     graph: onnx.GraphProto, rename: dict[str, str], given: Mapping[str, AttributeProto], names: Names, stem: str
 ) -> None:
-    for value in [*graph.input, *graph.initializer, *graph.value_info]:
-        if value.name not in rename:
-            rename[value.name] = names.fresh(f"{stem}/{value.name}")
+    values = [*graph.input, *graph.value_info]
+    for old in dict.fromkeys([*(v.name for v in values), *(t.name for t in graph.initializer)]):
+        if old not in rename:
+            rename[old] = names.fresh(f"{stem}/{old}")
+    for value in values:
         value.name = rename[value.name]
+    for tensor in graph.initializer:
+        tensor.name = rename[tensor.name]
     for node in graph.node:
         _put_names(node, rename, names, stem)
         _put_attributes(node, rename, given, names, stem)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import onnx
+from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto, NodeProto, helper, shape_inference
 
-from boardlift_transform.opset.check_result import check_result
+from boardlift_transform.opset.check_result import ResultNotLegal, check_result
 from boardlift_transform.opset.errors import InvalidModel, Offence, UnsupportedDowngrade
 from boardlift_transform.opset.inline_functions import function_key
 from boardlift_transform.opset.lower_graph import Lowering, read_scope
@@ -29,7 +30,7 @@ def downgrade(
 ) -> ModelProto:
     """Express a model at an older opset of ai.onnx.
 
-    Functions are inlined, bodies of If, Loop and Scan are converted too. Inputs and outputs keep names, order and types.
+    Functions are inlined, bodies of If, Loop and Scan are converted. Inputs and outputs keep names, order and types.
 
     Args:
         model: The model; never changed. Weights are copied once, into the result.
@@ -52,11 +53,12 @@ def downgrade(
         raise ValueError(f"foreign_domains is 'keep' or 'refuse', not {foreign_domains!r}")
     own = read_opset(model)
     light = skeleton(model, input_shapes)
+    functions = {function_key(f.domain, f.name, f.overload): f for f in light.functions}
     check_source(light)
-    light = infer(light)
+    light = infer(light, own)
     low = Lowering(
         target=min(opset, own),
-        functions={function_key(f.domain, f.name, f.overload): f for f in light.functions},
+        functions=functions,
         names=Names(all_names(light)),
         keep_foreign=foreign_domains == "keep",
     )
@@ -64,11 +66,15 @@ def downgrade(
     scope.tensors.update((t.name, t) for t in model.graph.initializer)
     try:
         nodes = low.lower([*light.graph.node], scope, own)
-    except RecursionError as why:
-        raise InvalidModel(str(why), "flatten the model") from None
+    except (RecursionError, DecodeError) as why:
+        raise InvalidModel(f"graphs are nested too deeply: {why}", "flatten the model") from None
     if low.offences:
         raise UnsupportedDowngrade(low.offences, opset)
-    check_result(model, nodes, scope, low)
+    try:
+        check_result(model, nodes, scope, low)
+    except ResultNotLegal:
+        check_source(skeleton(model, input_shapes), full=True)  # whose fault it is
+        raise
     return assemble(model, nodes, scope, low, input_shapes, min(max(model.ir_version, 4), IR_OF_OPSET[opset]))
 
 
@@ -84,18 +90,36 @@ def read_opset(model: ModelProto) -> int:
     return opset
 
 
-def check_source(light: ModelProto) -> None:
-    """Refuse a model that the checker refuses."""
+def check_source(light: ModelProto, full: bool = False) -> None:
+    """Refuse a model that the checker refuses.
+
+    Args:
+        light: The model without heavy weights.
+        full: Hold shapes and types against each other as well.
+
+    Raises:
+        InvalidModel: What the checker found.
+    """
+    if light.functions:
+        bare = ModelProto()
+        bare.CopyFrom(light)
+        bare.ClearField("functions")  # the checker takes no function of another opset; here each has its own
+        light = bare
     try:
-        onnx.checker.check_model(light)
-    except onnx.checker.ValidationError as why:
-        raise InvalidModel(str(why).strip(), "repair or re-export the model") from None
+        onnx.checker.check_model(light, full_check=full)
+    except (onnx.checker.ValidationError, shape_inference.InferenceError) as why:
+        raise InvalidModel(" ".join(str(why).split()), "repair or re-export the model") from None
 
 
-def infer(light: ModelProto) -> ModelProto:
+def infer(light: ModelProto, own: int) -> ModelProto:
     """Types and shapes of every value that inference can tell."""
+    foreign = {o.version for f in light.functions for o in f.opset_import if o.domain in ("", "ai.onnx")} - {own}
+    if foreign:  # inference would read bodies at the model's opset; they are inferred after inlining
+        light.ClearField("functions")
     try:
         return shape_inference.infer_shapes(light, data_prop=True)
+    except DecodeError:
+        raise InvalidModel("graphs are nested too deeply to be read back", "flatten the model") from None
     except (shape_inference.InferenceError, RuntimeError) as why:
         raise InvalidModel(f"types or shapes contradict each other: {why}", "repair or re-export the model") from None
 
@@ -106,8 +130,9 @@ def all_names(model: ModelProto) -> set[str]:
     graphs: list[GraphProto] = [model.graph]
     while graphs:
         graph = graphs.pop()
-        for item in [*graph.input, *graph.output, *graph.value_info, *graph.initializer]:
-            taken.add(item.name)
+        for group in (graph.input, graph.output, graph.value_info):
+            taken.update(value.name for value in group)
+        taken.update(tensor.name for tensor in graph.initializer)
         for node in graph.node:
             taken.add(node.name)
             taken.update(node.output)

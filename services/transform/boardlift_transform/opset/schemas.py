@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import onnx
 from onnx import TensorProto, defs
@@ -13,7 +13,7 @@ NEWEST = defs.onnx_opset_version()
 _SPECIAL = {"double": "DOUBLE", "float": "FLOAT"}
 
 
-@lru_cache(maxsize=None)
+@cache
 def schema_at(op: str, opset: int) -> onnx.defs.OpSchema | None:
     """Schema that rules at an opset.
 
@@ -30,7 +30,7 @@ def schema_at(op: str, opset: int) -> onnx.defs.OpSchema | None:
         return None
 
 
-@lru_cache(maxsize=None)
+@cache
 def allowed_types(op: str, opset: int) -> tuple[tuple[tuple[frozenset[int], str], ...], ...]:
     """Element types that each formal input and each formal output takes.
 
@@ -71,7 +71,9 @@ def formal(index: int, count: int, variadic: bool) -> int:
     return min(index, count - 1) if variadic else index
 
 
-def is_variadic(schema: onnx.defs.OpSchema, outputs: bool = False) -> bool:
+def is_variadic(schema: onnx.defs.OpSchema | None, outputs: bool = False) -> bool:
     """Whether the last formal parameter takes any number of values."""
+    if schema is None:
+        return False
     params = schema.outputs if outputs else schema.inputs
     return bool(params) and params[-1].option == defs.OpSchema.FormalParameterOption.Variadic

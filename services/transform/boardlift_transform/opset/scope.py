@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -227,12 +228,13 @@ def knows_more(new: TypeProto, old: TypeProto) -> bool:
 
 def run_node(node: onnx.NodeProto, opset: int, feeds: dict[str, Array | None], output: str) -> Array | None:
     """Evaluate one node on constants; None where the evaluator can't."""
-    inputs = [helper.make_value_info(k, helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(v.dtype), v.shape))
-              for k, v in feeds.items() if v is not None]  # fmt: skip
+    values = {k: v for k, v in feeds.items() if v is not None}
+    types = [helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for v in values.values()]
+    inputs = [helper.make_value_info(k, t) for k, t in zip(values, types, strict=True)]
     graph = helper.make_graph([node], "fold", inputs, [helper.make_value_info(output, TypeProto())])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     try:
-        value = ReferenceEvaluator(model).run([output], feeds)[0]
+        made: Any = ReferenceEvaluator(model).run([output], values)
     except (RuntimeError, ValueError, TypeError, NotImplementedError, KeyError, IndexError, AttributeError):
         return None
-    return np.asarray(value) if not isinstance(value, list) else None
+    return np.asarray(made[0]) if not isinstance(made[0], list) else None

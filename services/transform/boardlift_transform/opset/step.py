@@ -14,11 +14,11 @@ from boardlift_transform.opset.errors import NoForm
 from boardlift_transform.opset.schemas import schema_at, type_name
 from boardlift_transform.opset.scope import Array, Scope, Shape
 
-FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
-SIGNED = (TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64)
-UNSIGNED = (TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64)
+FLOATS: tuple[int, ...] = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
+SIGNED: tuple[int, ...] = (TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64)
+UNSIGNED: tuple[int, ...] = (TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64)
 INTS = SIGNED + UNSIGNED
-BITS = {t: 8 << (i % 4) for i, t in enumerate(INTS)}
+BITS: dict[int, int] = {t: 8 << (i % 4) for i, t in enumerate(INTS)}
 """Width of the integer types."""
 
 

@@ -1,8 +1,8 @@
 """Tell the operator versions that changed nothing but the element types they take.
 
-Each was read against the version before it: same attributes, inputs, outputs and meaning, only other type lists, or a
-clearer description. The test beside this file holds the installed onnx against the table: a version that is neither here
-nor has an adapter nor is refused by name makes it fail, so that a new onnx release can't slip through unseen.
+Each was read against the version before it: same attributes, inputs, outputs and meaning, only other type lists or a
+clearer description. The test beside this file holds the installed onnx against the table: a version that is neither
+here nor has an adapter nor is refused by name makes it fail, so that a new onnx release can't slip through unseen.
 """
 
 TYPE_STEPS: dict[str, tuple[int, ...]] = {
@@ -59,7 +59,6 @@ TYPE_STEPS: dict[str, tuple[int, ...]] = {
     "Identity": (13, 14, 16, 19, 21, 23, 24, 25),
     "If": (11, 13, 16, 19, 21, 23, 24, 25),
     "InstanceNormalization": (22,),
-    "IsInf": (20,),
     "IsNaN": (13, 20),
     "LRN": (13,),
     "LSTM": (22,),
@@ -82,7 +81,6 @@ TYPE_STEPS: dict[str, tuple[int, ...]] = {
     "Mul": (13, 14),
     "Multinomial": (22,),
     "Neg": (13,),
-    "NegativeLogLikelihoodLoss": (13, 22),
     "NonZero": (13,),
     "OneHot": (28,),
     "PRelu": (16,),
@@ -120,7 +118,6 @@ TYPE_STEPS: dict[str, tuple[int, ...]] = {
     "Sinh": (22,),
     "Size": (13, 19, 21, 23, 24, 25),
     "Slice": (13,),
-    "SoftmaxCrossEntropyLoss": (13,),
     "Softplus": (22,),
     "Softsign": (22,),
     "SpaceToDepth": (13,),

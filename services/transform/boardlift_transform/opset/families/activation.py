@@ -40,14 +40,14 @@ def gelu(step: Step) -> None:
 
 @adapter("HardSwish", 14)
 def hard_swish(step: Step) -> None:
-    """x * HardSigmoid(x; 1/6, 1/2)."""
+    """X * HardSigmoid(x; 1/6, 1/2)."""
     x = step.x(0)
     step.op("Mul", [x, step.op("HardSigmoid", [x], alpha=1 / 6, beta=0.5)], step.y())
 
 
 @adapter("Mish", 18)
 def mish(step: Step) -> None:
-    """x * tanh(softplus(x))."""
+    """X * tanh(softplus(x))."""
     x = step.x(0)
     step.op("Mul", [x, step.op("Tanh", [step.op("Softplus", [x])])], step.y())
 
@@ -59,14 +59,14 @@ def gated(step: Step, x: str, alpha: float) -> str:
 
 @adapter("Swish", 24)
 def swish(step: Step) -> None:
-    """x * sigmoid(alpha x)."""
+    """X * sigmoid(alpha x)."""
     x = step.x(0)
     step.op("Mul", [x, gated(step, x, step.attr("alpha", 1.0))], step.y())
 
 
 @adapter("SwiGLU", 28)
 def swiglu(step: Step) -> None:
-    """a * sigmoid(alpha a) * b."""
+    """A * sigmoid(alpha a) * b."""
     a = step.x(0)
     step.op("Mul", [step.op("Mul", [a, gated(step, a, step.attr("alpha", 1.0))]), step.x(1)], step.y())
 

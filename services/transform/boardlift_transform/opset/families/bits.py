@@ -89,7 +89,7 @@ def bitwise_not(step: Step) -> None:
 
 @adapter("BitShift", 28)
 def bit_shift(step: Step) -> None:
-    """Unsigned shifts inside the width are those of version 11; all others by products and quotients of powers of two."""
+    """Unsigned shifts inside the width are those of version 11; all others by powers of two."""
     x, y = step.x(0), step.x(1)
     elem = step.need_elem(x)
     bits, shift = BITS[elem], step.const(y)
@@ -112,7 +112,7 @@ def amount(step: Step, y: str, limit: int) -> str:
 
 
 def shift_left(step: Step, x: str, y: str, elem: int) -> None:
-    """x * 2^y modulo the width."""
+    """X * 2^y modulo the width."""
     bits = BITS[elem]
     powers = [1 << i for i in range(min(bits, 63))] + ([-(1 << 63), 0] if bits == 64 else [0])
     factor = step.op("Gather", [step.constant(powers, np.int64), amount(step, y, bits)])

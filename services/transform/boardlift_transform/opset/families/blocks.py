@@ -6,6 +6,7 @@ Exactness: rearrangements bit-exact; sums in another order than the reference's.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from boardlift_transform.opset.errors import NoForm
 from boardlift_transform.opset.families.sample import Image, Rule, weigh
@@ -93,12 +94,10 @@ def deform_conv(step: Step) -> None:
         step.op("Add", [made, step.reshape(bias, [1, -1, 1, 1])], step.y())
 
 
-def base_positions(
-    step: Step, kernel: tuple[int, int], out: tuple[int, int]
-) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
+def base_positions(step: Step, kernel: tuple[int, int], out: tuple[int, int]) -> list[npt.NDArray[np.float64]]:
     """Row and column of every kernel element for every output, without offsets: each [spots, outputs]."""
     strides, dilations, pads = step.attr("strides", [1, 1]), step.attr("dilations", [1, 1]), step.attr("pads", [0] * 4)
-    made = []
+    made: list[npt.NDArray[np.float64]] = []
     for i in range(2):
         inner = np.arange(kernel[i]) * dilations[i]
         outer = np.arange(out[i]) * strides[i] - pads[i]

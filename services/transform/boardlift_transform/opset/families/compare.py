@@ -11,7 +11,7 @@ from boardlift_transform.opset.registry import adapter
 from boardlift_transform.opset.step import FLOATS, INTS, Step
 
 T = TensorProto
-RUNS = {T.INT8: T.INT32, T.INT16: T.INT32, T.UINT8: T.INT32, T.UINT16: T.INT32, T.UINT32: T.INT64}
+RUNS: dict[int, int] = {T.INT8: T.INT32, T.INT16: T.INT32, T.UINT8: T.INT32, T.UINT16: T.INT32, T.UINT32: T.INT64}
 """Small integers and the type that runtimes have kernels for."""
 
 
@@ -86,16 +86,16 @@ def one_type(step: Step) -> None:
         step.op("Pow", [x, step.cast(y, base)], step.y())
         return
     exponent = step.const(y)
-    if exponent is not None and exponent.size == 1 and exponent.ndim == 0 and 1 <= float(exponent) <= 8:
-        if float(exponent).is_integer():
-            multiply_out(step, x, int(exponent))
-            return
+    power = float(exponent) if exponent is not None and exponent.ndim == 0 else 0.0
+    if power.is_integer() and 1 <= power <= 8:
+        multiply_out(step, x, int(power))
+        return
     wide = [step.cast(n, T.DOUBLE) for n in (x, y)]
     step.cast(step.op("Pow", wide), base, step.y())
 
 
 def multiply_out(step: Step, x: str, exponent: int) -> None:
-    """x ** n as a chain of products."""
+    """X ** n as a chain of products."""
     if exponent == 1:
         step.op("Identity", [x], step.y())
         return

@@ -20,7 +20,7 @@ def cumulative_product(step: Step) -> None:
 
 
 def doubling(step: Step, kind: str, neutral: int) -> None:
-    """y = y * shift(y, 1); y = y * shift(y, 2); y = y * shift(y, 4) ... with the neutral element coming in.
+    """Y = y * shift(y, 1); y = y * shift(y, 2); y = y * shift(y, 4) ... with the neutral element coming in.
 
     Args:
         step: A CumSum or CumProd.

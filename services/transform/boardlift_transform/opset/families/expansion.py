@@ -1,10 +1,12 @@
-"""Operators that onnx itself defines by a function body: the body is inlined and then lowered like any other nodes.
+"""Operators that onnx itself defines by a function body: the body is inlined and then lowered like other nodes.
 
-Used where an own form would be no shorter and no more stable: losses, the linear attention family, windows whose size is
-made at run time.
+Used where an own form would be no shorter and no more stable: losses, the linear attention family, windows
+whose size is made at run time.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import onnx
 from onnx import FunctionProto, NodeProto, TypeProto
@@ -47,7 +49,7 @@ def with_defaults(node: NodeProto, schema: onnx.defs.OpSchema | None) -> NodePro
 
 def body_of(step: Step) -> FunctionProto:
     """The function that defines the node's operator."""
-    schema = schema_at(step.node.op_type, step.since)
+    schema: Any = schema_at(step.node.op_type, step.since)  # the stubs of onnx lack the function members
     if schema is None:
         raise NoForm(f"does not exist at opset {step.since}", "name a released operator")
     if schema.has_function:
@@ -62,7 +64,7 @@ def body_of(step: Step) -> FunctionProto:
     return FunctionProto.FromString(raw)
 
 
-def with_id(schema: onnx.defs.OpSchema, node: NodeProto) -> FunctionProto:
+def with_id(schema: Any, node: NodeProto) -> FunctionProto:
     """Body that doesn't depend on the inputs."""
     raw = schema.get_function_with_opset_version(min(schema.function_opset_versions))
     if not raw:

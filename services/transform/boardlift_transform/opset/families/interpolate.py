@@ -1,11 +1,12 @@
 """Work out one axis of a Resize as a matrix [out, in], in float64.
 
-Every mode of Resize is separable: one small matrix per axis says it all. The matrices hold what older opsets can't do by
-attribute: antialiasing, the symmetric half pixel, one scale for all axes.
+Every mode of Resize is separable: one small matrix per axis says it all. The matrices hold what older opsets can't do
+by attribute: antialiasing, the symmetric half pixel, one scale for all axes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,13 +80,14 @@ def nearest(where: Floats, rule: str, size: int) -> Ints:
     Returns:
         int64, clamped into the axis.
     """
-    rules = {
+    rules: dict[str, Callable[[Floats], Floats]] = {
         "round_prefer_floor": lambda x: np.ceil(x - 0.5),
         "round_prefer_ceil": lambda x: np.floor(x + 0.5),
         "floor": np.floor,
         "ceil": np.ceil,
     }
-    return np.clip(rules[rule](where), 0, size - 1).astype(np.int64)
+    picked: Ints = np.clip(rules[rule](where), 0, size - 1).astype(np.int64)
+    return picked
 
 
 def weight(distance: Floats, cubic: bool, a: float) -> Floats:

@@ -46,11 +46,12 @@ for _name in (*(f"Reduce{r}" for r in _REDUCE), "Squeeze", "Unsqueeze"):
 
 def from_front(step: Step, index: str, size: str) -> str:
     """Indices without negative ones; constants that have none stay."""
-    known, length = step.const(index), step.const(size)
+    found, length = step.const(index), step.const(size)
+    known = None if found is None else found.astype(np.int64)
     if known is not None and known.size and known.min() >= 0:
         return index
     if known is not None and length is not None:
-        return step.constant(np.where(known < 0, known + int(length[0]), known), known.dtype)
+        return step.constant(np.where(known < 0, known + int(length[0]), known), step.need_elem(index))
     kind = step.need_elem(index)
     zero = step.constant(0, kind)
     moved = step.op("Add", [index, step.cast(size, kind)])

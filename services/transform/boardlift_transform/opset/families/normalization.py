@@ -1,4 +1,4 @@
-"""Normalisations: mean and variance by two reductions, deviations squared after the mean is taken off (no cancellation).
+"""Normalisations: mean and variance by two reductions, deviations squared after the mean is off (no cancellation).
 
 float16 inputs are worked in float32 where stash_type says so, which is its default.
 """
@@ -10,7 +10,7 @@ from boardlift_transform.opset.step import Step
 
 
 def stash(step: Step, x: str) -> tuple[str, int, int]:
-    """x in the type of the statistics, that type, and the type of x."""
+    """X in the type of the statistics, that type, and the type of x."""
     elem, kind = step.need_elem(x), step.attr("stash_type", 1)
     return (step.cast(x, kind) if kind != elem else x), kind, elem
 
@@ -46,7 +46,7 @@ def layer_norm(step: Step) -> None:
 
 @adapter("RMSNormalization", 23)
 def rms_norm(step: Step) -> None:
-    """x / sqrt(mean(x^2) + eps) * scale."""
+    """X / sqrt(mean(x^2) + eps) * scale."""
     x, scale = step.x(0), step.x(1)
     work, kind, elem = stash(step, x)
     axes = trailing_axes(step, x, step.attr("axis", -1))

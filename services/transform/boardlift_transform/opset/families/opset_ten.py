@@ -100,7 +100,7 @@ def half_to_even(step: Step) -> None:
 
 @adapter("Range", 11)
 def counted(step: Step) -> None:
-    """start + i * delta."""
+    """Start + i * delta."""
     start, limit, delta = (step.x(i) for i in range(3))
     kind = step.need_elem(start)
     ends = [step.cast(v, T.DOUBLE) for v in (start, limit, delta)]

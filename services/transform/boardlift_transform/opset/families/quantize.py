@@ -40,7 +40,7 @@ def aligned(step: Step, value: str, x: str) -> str:
     shape = step.shape(value)
     if shape is None:
         raise NoForm(f"needs the rank of {value!r}", "give input_shapes")
-    if len(shape) == 0 or shape == (1,) and not step.attr("block_size", 0):
+    if len(shape) == 0 or (shape == (1,) and not step.attr("block_size", 0)):
         return value
     rank = step.rank(x)
     axis = step.attr("axis", 1) % rank

@@ -6,6 +6,10 @@ from boardlift_transform.opset.errors import NoForm
 from boardlift_transform.opset.registry import adapter
 from boardlift_transform.opset.step import Step
 
+SEQUENCE_OPERATORS = (
+    "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
+    "SplitToSequence", "ConcatFromSequence",
+)  # fmt: skip
 REFUSED = {
     ("ImageDecoder", 20): ("decodes image files, which nothing older can", "decode before the model"),
     ("BitCast", 26): ("reads the bits of one type as another, which nothing older can", "convert before the model"),
@@ -20,6 +24,11 @@ REFUSED = {
     ("OptionalHasElement", 15): ("asks for an optional value, a type since opset 15", "make the value always present"),
     ("OptionalHasElement", 18): ("asks for an optional value, a type since opset 15", "make the value always present"),
     ("OptionalHasElement", 28): ("asks for an optional value, a type since opset 15", "make the value always present"),
+    **{
+        (op, 11): ("works on sequences, a type since opset 11", "target opset 11 or above") for op in SEQUENCE_OPERATORS
+    },
+    ("Det", 11): ("is a determinant, which no older operator works out", "target opset 11 or above"),
+    ("Unique", 11): ("finds distinct values, which no older operator does", "target opset 11 or above"),
 }
 """(operator, version) -> reason, remedy."""
 

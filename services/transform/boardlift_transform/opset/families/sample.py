@@ -212,8 +212,8 @@ def affine_grid(step: Step) -> None:
     sizes, align = [int(v) for v in size.ravel()[2:]], step.attr("align_corners", 0)
     lines = [np.linspace(-1, 1, n) if align else (2 * np.arange(n) + 1) / n - 1 for n in sizes]
     mesh = np.meshgrid(*lines, indexing="ij")
-    base = np.stack([*reversed(mesh), np.ones(sizes)], -1).reshape(-1, len(sizes) + 1)
-    made = step.op("MatMul", [step.constant(base, kind), turned])
+    points = np.stack([*reversed(mesh), np.ones(sizes)], -1).reshape(-1, len(sizes) + 1)
+    made = step.op("MatMul", [step.constant(points, kind), turned])
     step.reshape(made, [-1, *sizes, len(sizes)], step.y())
 
 

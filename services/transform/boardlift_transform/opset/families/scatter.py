@@ -53,7 +53,7 @@ def limit(step: Step, count: int) -> None:
     """Refuse what would compare too much."""
     if count > COMPARE_LIMIT:
         raise NoForm(
-            f"scatters with reduction {step.attr('reduction')!r} over {count} pairs of update and place, too many to compare",
+            f"scatters with reduction {step.attr('reduction')!r} over {count} pairs of update and place",
             "scatter less, or write the sum as a MatMul",
         )
 

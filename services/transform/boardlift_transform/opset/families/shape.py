@@ -106,17 +106,16 @@ def choose_at_run_time(step: Step) -> None:
     zero = step.op("Cast", [step.op("Equal", [dims, step.constant([0])])], to=TensorProto.INT32)
     count = step.reduce("ReduceSum", zero, None, keepdims=0)
     some = step.op("Greater", [count, step.constant(0, np.int32)])
-    elem = step.need_elem(x)
-    branches = {}
-    for key, node in (
-        ("then_branch", ("ConstantOfShape", [dims], {"value": zero_of(step)})),
-        ("else_branch", ("Reshape", [x, dims], {})),
-    ):
-        out = step.fresh(key)
-        value = helper.make_value_info(out, helper.make_tensor_type_proto(elem, None))
-        body = helper.make_node(node[0], node[1], [out], name=step.fresh("node"), **node[2])
-        branches[key] = helper.make_graph([body], key, [], [value])
-    step.op("If", [some], step.y(), **branches)
+    names = [step.fresh("empty"), step.fresh("shaped")]
+    nodes = [
+        helper.make_node("ConstantOfShape", [dims], names[:1], name=step.fresh("node"), value=zero_of(step)),
+        helper.make_node("Reshape", [x, dims], names[1:], name=step.fresh("node")),
+    ]
+    kind = helper.make_tensor_type_proto(step.need_elem(x), None)
+    bodies = [
+        helper.make_graph([n], o, [], [helper.make_value_info(o, kind)]) for n, o in zip(nodes, names, strict=True)
+    ]
+    step.op("If", [some], step.y(), then_branch=bodies[0], else_branch=bodies[1])
 
 
 @adapter("Shape", 15)
@@ -156,7 +155,7 @@ def counting(step: Step, data: str, axis: int) -> str:
     """0, 1, ... up to the size of one axis, int64."""
     shape = step.shape(data)
     if shape is not None and shape[axis] is not None:
-        return step.constant(np.arange(shape[axis], dtype=np.int64))
+        return step.constant(np.arange(int(shape[axis] or 0), dtype=np.int64))
     return count_to(step, step.dim(data, axis))
 
 
