@@ -56,10 +56,10 @@ def folder(tmp_path):
 def put(models, tmp_path):
     """Write a model and its samples; returns (model path, samples path)."""
 
-    def write(model, count=16, image=False, name="m", **change):
+    def write(model, count=16, pixels=False, name="m", **change):
         path, data = tmp_path / f"{name}.onnx", tmp_path / f"{name}.npz"
         models.save(model, path)
-        samples = models.samples(model, count, image=image)
+        samples = models.samples(model, count, image=pixels)
         samples.update(change)
         np.savez(data, **samples)
         return path, data

@@ -170,6 +170,7 @@ MACHINE_KINDS = (
     _row("DISK_FULL", r"No space left on device|Disk quota exceeded", "The disk is full.",
          "Free space in the work folder, then run again.", user_fault=False),
     _row("OUT_OF_MEMORY", r"MemoryError|std::bad_alloc|Cannot allocate memory|Unable to allocate"
+         r"|failed to map segment from shared object|yaml file parse failed[^\n]*\s*\Z"
          r"|hbdk-cc compile hbir model failed with returncode -9",
          "Memory ran out.", "Use fewer compiler jobs or samples, or a machine with more memory.", user_fault=False),
     _row("COMPILER_CRASH", r"hbdk-cc compile hbir model failed with returncode -(?P<subject>\d+)",

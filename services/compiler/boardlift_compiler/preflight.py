@@ -140,7 +140,9 @@ def _check_input(item: InputSpec, shape: tuple[int, ...]) -> Iterator[StageFailu
         yield make_failure("KNOB_RANGE", f"input_batch {item.batch} (1 to 4096)")
     if item.source and item.source not in SOURCES:
         yield make_failure("KNOB_RANGE", f"source {item.source} of {item.name}")
-    if item.calibration_dtype and item.calibration_dtype not in CALIBRATION_TYPES:
+    converted = item.type_rt == "yuv444" and item.type_train != "yuv444"
+    wrong = item.calibration_dtype not in ("", *CALIBRATION_TYPES)
+    if wrong or (converted and item.calibration_dtype not in ("", "float32")):
         yield make_failure("CALIBRATION_TYPE", item.name)
 
 

@@ -9,7 +9,14 @@ from typing import Any
 
 import structlog
 from boardlift.errors import BoardliftError, InvalidInputError, PreconditionError
-from boardlift.v1 import artifact_pb2_grpc, compiler_pb2, compiler_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
+from boardlift.v1 import (
+    artifact_pb2_grpc,
+    compiler_pb2,
+    compiler_pb2_grpc,
+    explore_pb2_grpc,
+    toolchain_pb2,
+    toolchain_pb2_grpc,
+)
 from boardlift_servicekit.artifact_service import SERVICE as ARTIFACT_SERVICE
 from boardlift_servicekit.artifact_service import ArtifactServicer
 from boardlift_servicekit.artifacts import ArtifactStore, LocalStore, RemoteStore
@@ -20,6 +27,7 @@ from google.protobuf.message import Message
 
 from boardlift_compiler import convert
 from boardlift_compiler.choose_slots import choose_slots
+from boardlift_compiler.explore_server import EXPLORE_SERVICE, ExploreServicer
 from boardlift_compiler.history import History
 from boardlift_compiler.read_config import read_config
 from boardlift_compiler.run_folder import sweep
@@ -122,9 +130,15 @@ def _clear_media_types(message: Message) -> None:
 class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
     """Answers `ServerService`."""
 
-    def __init__(self, executions: Executions[Any], runner: StageRunner | None, absent: BoardliftError | None) -> None:
+    def __init__(
+        self,
+        executions: Executions[Any],
+        runner: StageRunner | None,
+        absent: BoardliftError | None,
+        explore: ExploreServicer,
+    ) -> None:
         """Describe these."""
-        self._executions, self._runner, self._absent = executions, runner, absent
+        self._executions, self._runner, self._absent, self._explore = executions, runner, absent, explore
 
     async def GetServerInfo(self, request: Any, context: Any) -> toolchain_pb2.GetServerInfoResponse:
         """Describe the server; what is missing is a finding with the command that gets it."""
@@ -147,7 +161,9 @@ class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
 
     async def CancelExecution(self, request: Any, context: Any) -> toolchain_pb2.CancelExecutionResponse:
         """Stop a running stage at once when nobody else waits for it."""
-        return toolchain_pb2.CancelExecutionResponse(stopped=await self._executions.cancel(request.execution_id))
+        name = request.execution_id
+        stopped = await self._executions.cancel(name) or await self._explore.cancel(name)
+        return toolchain_pb2.CancelExecutionResponse(stopped=stopped)
 
 
 async def build_host(settings: AllSettings) -> tuple[Host, bool]:
@@ -170,16 +186,14 @@ async def build_host(settings: AllSettings) -> tuple[Host, bool]:
         own.state_dir / "results", store, slots=slots, grace_s=own.cancel_grace.total_seconds()
     )
     host.on_stop(executions.close)
-    host.add(
-        compiler_pb2_grpc.add_CompilerServiceServicer_to_server,
-        CompilerServicer(executions, runner, absent),
-        COMPILER_SERVICE,
-    )
-    host.add(
-        toolchain_pb2_grpc.add_ServerServiceServicer_to_server,
-        ServerServicer(executions, runner, absent),
-        SERVER_SERVICE,
-    )
+    compiler = CompilerServicer(executions, runner, absent)
+    grace_s = own.cancel_grace.total_seconds()
+    explore = ExploreServicer(executions, runner, absent, compiler._key, own.state_dir / "explore", grace_s)
+    host.on_stop(explore.close)
+    host.add(compiler_pb2_grpc.add_CompilerServiceServicer_to_server, compiler, COMPILER_SERVICE)
+    host.add(explore_pb2_grpc.add_ExploreServiceServicer_to_server, explore, EXPLORE_SERVICE)
+    server = ServerServicer(executions, runner, absent, explore)
+    host.add(toolchain_pb2_grpc.add_ServerServiceServicer_to_server, server, SERVER_SERVICE)
     return host, runner is not None
 
 

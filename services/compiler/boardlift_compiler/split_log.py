@@ -13,7 +13,7 @@ from datetime import datetime
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 STAMP = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(?P<ms>\d{3})\d* "
-    r"(?:(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) |file: \S+ func: \S+ line No: \d+ ?)(?P<text>.*)"
+    r"(?:(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL)(?: |$)|file: \S+ func: \S+ line No: \d+ ?)(?P<text>.*)"
 )
 OLD_STAMP = re.compile(r"^\[\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}\] ")
 MAX_LINE = 20_000

@@ -152,3 +152,39 @@ def samples(model, count=16, seed=9, image=False):
 def save(model, path):
     """Write a model."""
     onnx.save(model, str(path))
+
+
+def deep(layers=14, channels=64, size=56, seed=10):
+    """A chain of 3x3 convolutions whose O3 compile takes several seconds."""
+    rng = np.random.default_rng(seed)
+    nodes, weights, at, width = [], [], "x", 3
+    for k in range(layers):
+        weights.append(_weight(rng, f"w{k}", channels, width, 3, 3))
+        nodes.append(helper.make_node("Conv", [at, f"w{k}"], [f"c{k}"], name=f"conv{k}", pads=[1, 1, 1, 1]))
+        nodes.append(helper.make_node("Relu", [f"c{k}"], [f"r{k}"], name=f"relu{k}"))
+        at, width = f"r{k}", channels
+    nodes[-1].output[0] = "y"
+    return _model(nodes, [("x", [1, 3, size, size])], [("y", [1, channels, size, size])], weights)
+
+
+def recurrent(steps=4, width=8, seed=11):
+    """A GRU of which only Y is used: the tool crashes on it."""
+    rng = np.random.default_rng(seed)
+    weights = [
+        _weight(rng, "w1", 8, 16, 1, 1), _weight(rng, "w", 1, 3 * width, width), _weight(rng, "r", 1, 3 * width, width),
+        _weight(rng, "b", 1, 6 * width), numpy_helper.from_array(np.zeros((1, 1, width), np.float32), "h0"),
+        numpy_helper.from_array(np.array([steps * 4, 1, width], np.int64), "flat"),
+        numpy_helper.from_array(np.array([1, width, 1, steps * 4], np.int64), "back"), _weight(rng, "w2", 8, width, 1, 1),
+    ]  # fmt: skip
+    nodes = [
+        helper.make_node("Conv", ["in0", "w1"], ["a"], name="c1", strides=[2, 2]),
+        helper.make_node("Transpose", ["a"], ["t"], name="t1", perm=[2, 3, 0, 1]),
+        helper.make_node("Reshape", ["t", "flat"], ["s"], name="r1"),
+        helper.make_node("GRU", ["s", "w", "r", "b", "", "h0"], ["g"], name="gru", hidden_size=width,
+                         linear_before_reset=1),
+        helper.make_node("Squeeze", ["g"], ["q"], name="sq", axes=[1]),
+        helper.make_node("Transpose", ["q"], ["u"], name="t2", perm=[1, 2, 0]),
+        helper.make_node("Reshape", ["u", "back"], ["v"], name="r2"),
+        helper.make_node("Conv", ["v", "w2"], ["out"], name="c2"),
+    ]  # fmt: skip
+    return _model(nodes, [("in0", [1, 16, 8, 8])], [("out", [1, 8, 1, steps * 4])], weights)

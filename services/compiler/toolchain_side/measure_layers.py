@@ -1,9 +1,10 @@
 """Measure what quantisation does to each layer, on a calibrated ONNX, inside the toolchain's own interpreter.
 
 Usage: ``python measure_layers.py REQUEST.json``. Prints JSON lines: ``{"progress": [done, total]}``, then one
-``{"result": {...}}`` or ``{"error": "..."}``. Imports nothing of boardlift.
+``{"result": {}}`` or ``{"error": "..."}``. Imports nothing of boardlift.
 
 Request:
+    answer: JSON file to write.
     model: calibrated ONNX of an int8 build (nodes ``HzCalibration`` emulate quantisation in float).
     inputs: ``.npz`` with one array ``[N, ...]`` per model input, already in the form the model takes.
     layers: True measures every layer: alone in int8, alone with int16 activations, and all in int8 at its output.
@@ -302,7 +303,8 @@ def main(path):
                 "node": name, "type": op_type, "single_int8": measured({name: INT8}),
                 "single_int16": measured({name: INT16}), "cumulative": cumulative[output],
             })  # fmt: skip
-    say(result=result)
+    pathlib.Path(request["answer"]).write_text(json.dumps(result), encoding="utf-8")
+    say(result={})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,248 @@
+"""Ends of the real tool that leave no word, caused for real: crash, memory, disk, time, silence, kills, cancel."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from boardlift_compiler.explain_failure import explain_run
+from boardlift_compiler.run_check import ARGUMENTS as CHECK
+from boardlift_compiler.run_compile import ARGUMENTS as BUILD
+from boardlift_compiler.run_compile import CompileInputs, CompileOutcome, compile_model, prepare_run
+from boardlift_compiler.run_folder import RunFolder, run_folder
+from boardlift_compiler.run_mapper import Hooks, Limits, run_mapper
+from boardlift_compiler.spec import CalibrationSpec, CompilerKnobs, CompileSpec
+from boardlift_compiler.track_progress import ProgressTracker
+from boardlift_compiler.warm_start import WarmStart
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.xdist_group("compiler-tool")]
+SLOW = CompileSpec(calibration=CalibrationSpec("max"), compiler=CompilerKnobs("O3"))
+
+
+def processes_in(path: Path) -> list[int]:
+    """Processes whose working directory lies in a folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if str((entry / "cwd").readlink()).startswith(str(path)):
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+@pytest.fixture(params=["plain", "warm"])
+async def launch(request, toolchain, tmp_path):
+    """Both ways to start the tool; returns the hooks to use."""
+    if request.param == "plain":
+        yield Hooks()
+        return
+    warm = WarmStart(toolchain, tmp_path / "warm")
+    yield Hooks(launcher=warm.launch)
+    await warm.close()
+    assert not processes_in(tmp_path)
+
+
+async def run(toolchain, folder, arguments, limits=None, hooks=None):
+    return await run_mapper(
+        toolchain,
+        arguments,
+        folder,
+        limits=limits or Limits(timeout_s=120),
+        hooks=hooks or Hooks(),
+        tracker=ProgressTracker(),
+    )
+
+
+def prepare(put, model, folder, spec=SLOW, **more):
+    path, data = put(model, **more)
+    outcome = CompileOutcome()
+    assert prepare_run(CompileInputs(path, spec, data, 1), folder, outcome), outcome.failure
+
+
+def big(models):
+    """A model whose O3 compile takes several seconds."""
+    return models.deep()
+
+
+async def test_a_native_crash(toolchain, folder, models, launch):
+    models.save(models.recurrent(), folder.path / "model.onnx")
+    run_ = await run(toolchain, folder, CHECK, hooks=launch)
+    assert run_.end.exit_code == 139
+    failure = explain_run(run_.end, run_.facts, needs_model=False)
+    assert failure.code == "CRASH"
+    assert "optimise" in failure.message
+
+
+@pytest.mark.parametrize("limit", [350_000_000, 450_000_000, 700_000_000])
+async def test_out_of_memory(toolchain, folder, models, put, launch, limit):
+    """Before the tool is loaded, while it reads its configuration, and in the middle of its work."""
+    prepare(put, models.camera(size=(512, 512)), folder, count=100)
+    run_ = await run(toolchain, folder, BUILD, Limits(timeout_s=120, memory_bytes=limit), launch)
+    failure = explain_run(run_.end, run_.facts, expect_march="bayes-e")
+    assert failure.code == "OUT_OF_MEMORY", failure
+    assert not failure.user_fault
+
+
+async def test_disk_full(toolchain, models, put, tmp_path):
+    """The run folder lies on a file system of 2 MB."""
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(small)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("mounting a small file system is not allowed here; run by `make compose-test`")
+    try:
+        with run_folder(small) as folder:
+            prepare(put, models.policy(), folder)
+            run_ = await run(toolchain, folder, BUILD)
+            failure = explain_run(run_.end, run_.facts, expect_march="bayes-e")
+        assert failure.code == "DISK_FULL", failure
+        assert not failure.user_fault
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+async def test_timeout(toolchain, folder, models, put, launch):
+    prepare(put, big(models), folder)
+    started = time.monotonic()
+    run_ = await run(toolchain, folder, BUILD, Limits(timeout_s=1.5), launch)
+    assert time.monotonic() - started < 8
+    failure = explain_run(run_.end, run_.facts, expect_march="bayes-e")
+    assert failure.code == "TIMEOUT"
+    assert not processes_in(folder.path)
+
+
+async def test_a_hang_without_output(toolchain, folder, models, put, launch):
+    """The tool is stopped by SIGSTOP in the middle of its work: alive, silent, and not even ending on TERM."""
+    prepare(put, big(models), folder)
+    task = asyncio.create_task(run(toolchain, folder, BUILD, Limits(120, silence_s=3, compile_silence_s=3), launch))
+    pids = await wait_for(
+        lambda: [p for p in processes_in(folder.path) if "hb" in command_of(p) or "fork" in command_of(p)]
+    )
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    run_ = await asyncio.wait_for(task, 30)
+    failure = explain_run(run_.end, run_.facts, expect_march="bayes-e")
+    assert failure.code == "HANG"
+    assert not processes_in(folder.path)
+
+
+async def wait_for(condition, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = condition()
+        if found:
+            return found
+        await asyncio.sleep(0.02)
+    raise AssertionError("it did not happen")
+
+
+async def test_a_killed_compiler(toolchain, folder, models, put, launch):
+    prepare(put, big(models), folder)
+    task = asyncio.create_task(run(toolchain, folder, BUILD, hooks=launch))
+    pids = await wait_for(lambda: [p for p in processes_in(folder.path) if "hbdk-cc -f" in command_of(p)])
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    run_ = await asyncio.wait_for(task, 60)
+    failure = explain_run(run_.end, run_.facts, expect_march="bayes-e")
+    assert failure.code in ("OUT_OF_MEMORY", "COMPILER_CRASH", "KILLED"), failure
+    assert run_.end.exit_code != 0
+
+
+async def test_a_killed_tool_takes_its_compiler_along(toolchain, folder, models, put, launch):
+    prepare(put, big(models), folder)
+    task = asyncio.create_task(run(toolchain, folder, BUILD, hooks=launch))
+    await wait_for(lambda: [p for p in processes_in(folder.path) if "hbdk-cc -f" in command_of(p)])
+    for pid in processes_in(folder.path):
+        if "hbdk-cc" not in command_of(pid) and "guard" not in command_of(pid):
+            os.kill(pid, signal.SIGKILL)
+    run_ = await asyncio.wait_for(task, 60)
+    failure = explain_run(run_.end, run_.facts, expect_march="bayes-e")
+    assert failure.code == "KILLED", failure
+    assert not failure.user_fault
+    assert not processes_in(folder.path)
+
+
+async def test_cancel_leaves_no_process_and_no_file_within_five_seconds(toolchain, models, put, tmp_path, launch):
+    root = tmp_path / "cancelled"
+    path, data = put(big(models))
+
+    async def whole():
+        with run_folder(root) as folder:
+            return await compile_model(toolchain, CompileInputs(path, SLOW, data, 1), folder, Limits(), launch)
+
+    task = asyncio.create_task(whole())
+    await wait_for(lambda: [p for p in processes_in(root) if "hbdk-cc -f" in command_of(p)])
+    started = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - started < 5
+    assert not processes_in(root)
+    assert list(root.iterdir()) == []
+
+
+async def test_two_forks_at_once_do_not_share_anything(toolchain, models, put, tmp_path):
+    """Regression: the tool makes its temporary folder at import, which forks would share."""
+    warm = WarmStart(toolchain, tmp_path / "warm")
+    hooks = Hooks(launcher=warm.launch)
+    quick = CompileSpec(calibration=CalibrationSpec("max"), compiler=CompilerKnobs("O1"))
+
+    async def one(name, seed):
+        path, data = put(models.policy((225, 64, 12), seed=seed), name=name)
+        with run_folder(tmp_path / "runs") as folder:
+            return (
+                await compile_model(toolchain, CompileInputs(path, quick, data, 1), folder, Limits(), hooks)
+            ).compiled
+
+    try:
+        alone = [await one("a", 1), await one("b", 2)]
+        together = await asyncio.gather(one("a", 1), one("b", 2), one("a", 1), one("b", 2))
+    finally:
+        await warm.close()
+    assert alone[0] != alone[1]
+    assert together == [alone[0], alone[1], alone[0], alone[1]]
+
+
+async def test_a_dead_parent_is_replaced(toolchain, models, put, folder, tmp_path):
+    warm = WarmStart(toolchain, tmp_path / "warm")
+    try:
+        models.save(models.policy((225, 32, 12)), folder.path / "model.onnx")
+        assert (await run(toolchain, folder, CHECK, hooks=Hooks(launcher=warm.launch))).facts.checked
+        warm._parent.process.kill()
+        await warm._parent.process.wait()
+        await asyncio.sleep(0.1)
+        assert (await run(toolchain, folder, CHECK, hooks=Hooks(launcher=warm.launch))).facts.checked
+        assert warm.warm_runs == 2
+    finally:
+        await warm.close()
+
+
+async def test_without_a_toolchain_the_warm_start_gives_up_politely(toolchain, tmp_path):
+    from boardlift.errors import PreconditionError
+
+    from boardlift_compiler.toolchain import Toolchain, probe_toolchain
+
+    with pytest.raises(PreconditionError) as caught:
+        await probe_toolchain(tmp_path / "nothing")
+    assert caught.value.reason == "TOOLCHAIN_MISSING"
+    assert "make toolchain" in caught.value.remedy
+    warm = WarmStart(Toolchain(tmp_path / "nothing", "0"), tmp_path / "warm")
+    folder = RunFolder(tmp_path)
+    with pytest.raises(PreconditionError):
+        await run(Toolchain(tmp_path / "nothing", "0"), folder, CHECK, hooks=Hooks(launcher=warm.launch))
+    await warm.close()
