@@ -118,7 +118,8 @@ def board_permissions(board: str, target: str) -> tuple[list[str], list[str]]:
     consumers = (f"board-{board}", f"pool-{target}")
     publish = [f"$JS.API.CONSUMER.MSG.NEXT.TASK.{name}" for name in consumers]
     publish += [f"$JS.ACK.TASK.{name}.>" for name in consumers]
-    publish += [f"res.{board}.>", "evt.job.>", f"$KV.PRESENCE.{board}"]
+    # No `evt.job.*.job`: only the orchestrator says how a job stands.
+    publish += [f"res.{board}.>", "evt.job.*.progress", "evt.job.*.log", f"$KV.PRESENCE.{board}"]
     return publish, [f"_INBOX_{board}.>", f"ctl.board.{board}", "ctl.job.*"]
 
 
