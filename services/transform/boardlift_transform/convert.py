@@ -40,7 +40,7 @@ def request_from(spec: transform_pb2.TransformSpec) -> Request:
         outputs=tuple(spec.outputs),
         input_shapes={s.name: tuple(s.shape) for s in spec.input_shapes},
         frozen_inputs={name: _json(name, text) for name, text in spec.frozen_inputs.items()},
-        passes=tuple((p.id, {k: _json(k, v) for k, v in p.parameters.items()}) for p in spec.passes),
+        passes=tuple((p.id, {k: _loose(v) for k, v in p.parameters.items()}) for p in spec.passes),
         skip_passes=tuple(spec.skip_passes),
         precision=spec.precision,
         opset=int(spec.opset),
@@ -58,6 +58,14 @@ def _json(name: str, text: str) -> Any:
             remedy="Write numbers, lists and strings as JSON.",
             metadata={"parameter": name},
         ) from error
+
+
+def _loose(text: str) -> Any:
+    """A pass parameter: JSON, else a plain word, else words with commas between them."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return [part.strip() for part in text.split(",")] if "," in text else text
 
 
 def tensor(spec: inspect.TensorSpec | None) -> toolchain_pb2.TensorSpec:

@@ -1,5 +1,8 @@
 """Traps of the real tool, before and after the pass that removes them."""
 
+import csv
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +38,7 @@ def samples_of(model: onnx.ModelProto, count: int = 8) -> dict[str, np.ndarray]:
 
 
 def error_of(tool: Any, original: onnx.ModelProto, model: onnx.ModelProto, int16: bool) -> tuple[float, int]:
-    """(largest error of the integer model relative to stock onnxruntime on the original, differing simulator integers)."""
+    """Largest relative error of the integer model against stock onnxruntime; integers that the simulator differs in."""
     samples = samples_of(model)
     run = tool.compile(model, samples, int16=int16)
     assert run.exit_code == 0, run.errors
@@ -43,6 +46,35 @@ def error_of(tool: Any, original: onnx.ModelProto, model: onnx.ModelProto, int16
     got, differing = tool.execute(run, feed)
     want = Session(original.SerializeToString()).run(feed)["y"]
     return float(np.abs(got["y"].reshape(want.shape) - want).max() / np.abs(want).max()), differing
+
+
+SHARED = Path(__file__).resolve().parents[4] / "shared/models"
+FROZEN = {"silero_vad_16k_if_int64": {"sr": 16000}, "swiftf0_pitch": {"fmin": 46.875, "fmax": 2093.75}}
+
+
+def public_models() -> list[tuple[str, Path]]:
+    if not SHARED.is_dir():
+        return [("none", SHARED)]
+    with (SHARED / "MODELS.csv").open() as rows:
+        return [(row["id"], SHARED / row["file"]) for row in csv.DictReader(rows)]
+
+
+def public_samples(name: str, count: int = 2) -> dict[str, np.ndarray]:
+    spec = importlib.util.spec_from_file_location("gen_inputs", SHARED / "gen_inputs.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    drawn = [module.make_inputs(name, k) for k in range(count)]
+    return {key: np.stack([d[key] for d in drawn]) for key in drawn[0]}
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(("name", "path"), public_models(), ids=lambda value: value if isinstance(value, str) else "")
+def test_public_models_pass_the_real_checker(tool: Any, name: str, path: Path) -> None:
+    result = transform(path, samples=public_samples(name), frozen_inputs=FROZEN.get(name))
+    assert all(c.max_rel < 5e-5 for c in result.proof.comparisons)
+    run = tool.check(result.model)
+    assert run.exit_code == 0, run.errors
 
 
 CPU_CASES = {
@@ -109,6 +141,19 @@ def test_int16_convolution_with_end_padding_equals_its_simulation_after_the_pass
     assert error_of(tool, model, model, int16=True)[1] > 0
     error, differing = error_of(tool, model, transform(model).model, int16=True)
     assert differing == 0 and error < 0.01
+
+
+def test_a_slice_behind_a_dilated_convolution_compiles_after_the_pass(tool: Any) -> None:
+    b = GraphBuilder(11, 7, seed=1)
+    x = b.input("x", [1, 12, 128, 62])
+    t = b.node("Relu", [b.node("Conv", [x, b.weight(12, 12, 7, 3)], pads=[6, 1, 6, 1], dilations=[2, 1])])
+    t = b.node("Slice", [t, b.constant([0]), b.constant([96]), b.constant([2])])
+    b.node("Relu", [b.node("Conv", [t, b.weight(4, 12, 3, 3)], pads=[1, 1, 1, 1])], "y")
+    b.output("y", [1, 4, 96, 62])
+    model = b.model()
+    assert "infinite loop" in tool.check(model).log
+    after = tool.check(transform(model).model)
+    assert after.exit_code == 0, after.errors
 
 
 def test_a_gru_whose_state_is_not_read_kills_the_tool_and_compiles_after_the_pass(tool: Any) -> None:

@@ -20,7 +20,8 @@ from boardlift_transform.refusal import Refusal
 def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
     """Keep the outputs named by `outputs`, in that order; inner values may be named too."""
     result = PassResult()
-    wanted = list(parameters.get("outputs") or [])
+    listed = parameters.get("outputs") or []
+    wanted = [listed] if isinstance(listed, str) else list(listed)
     graph = model.graph
     if not wanted:
         return result

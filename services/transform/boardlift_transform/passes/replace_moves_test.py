@@ -26,3 +26,15 @@ def test_reflecting_pad_becomes_gather_and_constant_pad_stays() -> None:
     run = run_one_pass(b.model(), "replace-moves")
     assert run.operators == ["Gather", "Gather", "Pad"]
     assert run.max_rel == 0
+
+
+@pytest.mark.parametrize(("dilation", "operator"), [(2, "Gather"), (1, "Slice")])
+def test_a_slice_behind_a_dilated_convolution_becomes_gather(dilation: int, operator: str) -> None:
+    b = GraphBuilder(11)
+    t = b.node("Conv", [b.input("x", [1, 2, 12, 5]), b.weight(2, 2, 3, 1)], dilations=[dilation, 1])
+    t = b.node("Relu", [t])
+    b.node("Slice", [t, b.constant([0]), b.constant([6]), b.constant([2])], "y")
+    b.output("y", [1, 2, 6, 5])
+    run = run_one_pass(b.model(), "replace-moves")
+    assert run.operators == ["Conv", "Relu", operator]
+    assert run.max_rel == 0
