@@ -6,6 +6,7 @@ estimate). Builders return the model; `calibration_data` makes samples that look
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -39,7 +40,7 @@ class _Graph:
         return self.add("Gemm", name, names, transB=1)
 
     def mlp(self, prefix: str, x: str, sizes: list[int]) -> str:
-        for index, (fan_in, fan_out) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+        for index, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes)):
             x = self.add("Elu", f"{prefix}_elu{index}", [self.linear(f"{prefix}_fc{index}", x, fan_in, fan_out, 1.6)])
         return x
 
@@ -133,7 +134,7 @@ def block_diagonal(weight: Array, groups: int) -> Array:
 
 def observations(width: int, count: int, seed: int) -> Array:
     """Make `[count, width]` float32 observations: smooth, correlated, of unit scale."""
+    basis = np.random.default_rng(width).normal(size=(24, width)) / math.sqrt(24)
     rng = np.random.default_rng(seed)
-    basis = rng.normal(size=(24, width)) / math.sqrt(24)
     drift = np.cumsum(rng.normal(0, 0.3, (count, 24)), axis=0)
     return (np.tanh(drift) @ basis * 2 + rng.normal(0, 0.1, (count, width))).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Understanding a model before it is delivered: estimates, sensitivity, remedies and search."""

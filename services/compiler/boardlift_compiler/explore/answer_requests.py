@@ -1,0 +1,244 @@
+"""Turn the requests of `ExploreService` into work, and what came out into results."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from boardlift.errors import InvalidInputError
+from boardlift.v1 import explore_pb2
+from boardlift_servicekit.executions import Emitter, Executions
+from google.protobuf.message import Message
+
+from boardlift_compiler import convert as compiler_convert
+from boardlift_compiler.explore.build_variant import VariantBuilder
+from boardlift_compiler.explore.conclude import conclude
+from boardlift_compiler.explore.convert import goal_from_wire, metric_figure
+from boardlift_compiler.explore.describe_build import otherwise_than_asked
+from boardlift_compiler.explore.evaluate_builds import Evaluator
+from boardlift_compiler.explore.judge import Goal, GoalError
+from boardlift_compiler.explore.list_candidates import MAX_CANDIDATES, Candidate, CandidateError, list_candidates
+from boardlift_compiler.explore.load_forms import Form, FormRefusedError, SharedSamples, load_form
+from boardlift_compiler.explore.measure_sensitivity import SensitivityRun
+from boardlift_compiler.explore.plan_search import Round, choose_best, pareto_front, plan_rounds
+from boardlift_compiler.explore.report_sensitivity import SensitivityReport
+from boardlift_compiler.explore.run_search import SearchOutcome, Standing, VariantSearch, rounds_to_wire
+from boardlift_compiler.explore.try_remedies import RemedyRun
+from boardlift_compiler.read_model import ModelUnreadableError, read_model
+from boardlift_compiler.run_stages import StageRunner, require_target
+
+MAX_SAMPLES, MAX_FACTOR, MAX_FINALISTS = 4096, 10, 64
+
+
+class Explorer:
+    """Answers one request; makes builder and evaluator for it."""
+
+    def __init__(
+        self, runner: StageRunner, builds: Executions[Any], key: Callable[[str, Message], str], evaluations: Path
+    ) -> None:
+        """Prepare."""
+        self._runner, self._store = runner, runner.store
+        self._builder = VariantBuilder(runner, builds, key)
+        self._evaluator = Evaluator(runner.toolchain, runner.work_root, evaluations)
+
+    async def answer(self, stage: str, request: Any, emitter: Emitter) -> Message:
+        """Do the work of a stage."""
+        require_target(request.target)
+        work: dict[str, Callable[[Any, Emitter], Any]] = {
+            "sensitivity": self._sensitivity,
+            "search": self._search,
+            "remedies": self._remedies,
+        }
+        result: Any = await work[stage](request, emitter)
+        result.execution.tools.append(compiler_convert.tool_to_wire(self._runner.toolchain))
+        return result  # type: ignore[no-any-return]  # each handler returns its stage's result message
+
+    async def _sensitivity(
+        self, request: explore_pb2.MeasureSensitivityRequest, emitter: Emitter
+    ) -> explore_pb2.SensitivityResult:
+        goal = goal_from_wire(request.goal)
+        _check_range("samples", request.samples, 0, MAX_SAMPLES)
+        shared = SharedSamples(request.calibration, request.heldout, request.reference_outputs)
+        message = explore_pb2.ModelForm(name="model", model=request.model)
+        try:
+            form = await load_form(message, shared, self._store)
+        except FormRefusedError as error:
+            return explore_pb2.SensitivityResult(failure=compiler_convert.failure_to_wire(error.failure))
+        run = SensitivityRun(self._builder, self._store, emitter.progress)
+        base = compiler_convert.spec_from_wire(request.variant)
+        found = await _judged(run.measure(form, base, goal, request.samples))
+        report = SensitivityReport(self._builder, self._evaluator, self._store)
+        return await report.write(form, found, prove=not request.no_proof, emitter=emitter)
+
+    async def _remedies(self, request: explore_pb2.TryRemediesRequest, emitter: Emitter) -> explore_pb2.RemedyResult:
+        level = request.optimize_level or "O1"
+        if level not in ("O1", "O2"):
+            raise InvalidInputError(
+                "Remedies are tried at O1 or O2.", reason="KNOB_RANGE", metadata={"field": "optimize_level"}
+            )
+        path = await self._store.fetch(request.form.model)
+        try:
+            model = await asyncio.to_thread(lambda: read_model(path.read_bytes()))
+        except ModelUnreadableError as error:
+            raise InvalidInputError(
+                f"This is no ONNX model: {error}.", reason="MODEL_UNREADABLE", metadata={"field": "form.model"}
+            ) from error
+        spec = compiler_convert.spec_from_wire(request.variant)
+        knobs = replace(spec.compiler, optimize_level=level)
+        spec = replace(spec, name="", purpose="preview" if level == "O1" else "search", compiler=knobs)
+        return await RemedyRun(self._builder, self._store, emitter, request).run(model, spec)
+
+    async def _search(self, request: explore_pb2.SearchVariantsRequest, emitter: Emitter) -> explore_pb2.SearchResult:
+        goal = goal_from_wire(request.goal)
+        _check_search(request)
+        shared = SharedSamples(request.calibration, request.heldout, request.reference_outputs)
+        try:
+            loaded = [await load_form(f, shared, self._store) for f in request.forms]
+        except FormRefusedError as error:
+            return explore_pb2.SearchResult(failure=compiler_convert.failure_to_wire(error.failure))
+        forms = {form.name: form for form in loaded}
+        candidates = await self._candidates(request, loaded, goal, emitter)
+        search = VariantSearch(self._builder, self._evaluator, self._store, forms, goal, emitter)
+        rounds = plan_rounds(
+            len(candidates),
+            min(f.counts[0] for f in loaded),
+            min(f.counts[1] for f in loaded),
+            forms=len(loaded),
+            first=request.first_samples or 8,
+            factor=request.factor or 3,
+            finalists=request.finalists or 6,
+        )
+        predictions = [search.predict(candidates[: r.candidates], r) for r in rounds]
+        seconds = [p[0] for p in predictions]
+        result = explore_pb2.SearchResult(
+            predicted_seconds=round(math.fsum(seconds), 1),
+            prediction_known=all(p[1] for p in predictions),
+            dry_run=request.dry_run,
+        )
+        emitter.log(f"{len(candidates)} candidates, {len(rounds)} rounds, about {math.fsum(seconds):.0f} s", "search")
+        if request.dry_run:
+            result.rounds.extend(rounds_to_wire(rounds, seconds, None))
+            result.candidates.extend(_candidate_to_wire(Standing(c), goal, "", False) for c in candidates)
+            return result
+        outcome = await _judged(search.run(candidates, rounds))
+        self._write_outcome(result, outcome, rounds, seconds, loaded[0].name, goal)
+        return result
+
+    async def _candidates(
+        self, request: explore_pb2.SearchVariantsRequest, forms: Sequence[Form], goal: Goal, emitter: Emitter
+    ) -> list[Candidate]:
+        base = compiler_convert.spec_from_wire(request.base)
+        variants = [compiler_convert.spec_from_wire(v) for v in request.variants]
+        found: list[Candidate] = []
+        for form in forms:
+            suggested: Sequence[str] = ()
+            if "suggested" in request.plans and not request.dry_run:
+                run = SensitivityRun(self._builder, self._store, emitter.progress)
+                measured = await _judged(run.measure(form, base, goal, 0))
+                suggested = measured.nodes or ()
+            try:
+                found += list_candidates(
+                    form.name, form.summary, base, request.plans, request.methods, variants, suggested
+                )
+            except CandidateError as error:
+                raise InvalidInputError(f"{error}.", reason="CANDIDATE_INVALID", metadata={"field": "plans"}) from error
+        if not found or len(found) > MAX_CANDIDATES:
+            raise InvalidInputError(
+                f"{len(found)} candidates; between 1 and {MAX_CANDIDATES} can be searched.",
+                reason="CANDIDATE_COUNT",
+                remedy="Name fewer plans, methods or forms.",
+            )
+        return found
+
+    def _write_outcome(
+        self,
+        result: explore_pb2.SearchResult,
+        outcome: SearchOutcome,
+        rounds: Sequence[Round],
+        seconds: Sequence[float],
+        baseline: str,
+        goal: Goal,
+    ) -> None:
+        source = f"hb_mapper {self._runner.toolchain.version}"
+        finals = [s.score for s in outcome.history[-1]]
+        front = [s.name for s in pareto_front(finals, goal)]
+        order = {name: position for position, name in enumerate(front)}
+        standings = sorted(
+            outcome.standings.values(),
+            key=lambda s: (order.get(s.candidate.name, len(order)), -s.rounds, _time_of(s), s.candidate.name),
+        )
+        result.rounds.extend(rounds_to_wire(rounds, seconds, outcome))
+        result.candidates.extend(_candidate_to_wire(s, goal, source, s.candidate.name in order) for s in standings)
+        result.best = choose_best(finals, goal)
+        result.findings.extend(compiler_convert.findings_to_wire(conclude(outcome.history, baseline, goal)))
+
+
+async def _judged(work: Any) -> Any:
+    """Await work that judges outputs; a goal that does not fit the model is the caller's mistake."""
+    try:
+        return await work
+    except GoalError as error:
+        raise InvalidInputError(f"{error}.", reason="GOAL_INVALID", metadata={"field": "goal"}) from error
+
+
+def _time_of(standing: Standing) -> float:
+    return standing.shown.score.board_ms if standing.shown else math.inf
+
+
+def _check_range(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise InvalidInputError(
+            f"{name} must lie between {low} and {high}.", reason="KNOB_RANGE", metadata={"field": name}
+        )
+
+
+def _check_search(request: explore_pb2.SearchVariantsRequest) -> None:
+    _check_range("first_samples", request.first_samples, 0, MAX_SAMPLES)
+    _check_range("finalists", request.finalists, 0, MAX_FINALISTS)
+    if request.factor:
+        _check_range("factor", request.factor, 2, MAX_FACTOR)
+    names = [f.name for f in request.forms]
+    if not names or len(set(names)) != len(names):
+        raise InvalidInputError(
+            "A search needs at least one form, each with a name of its own.",
+            reason="NAME_INVALID",
+            metadata={"field": "forms"},
+        )
+    if not request.reference_outputs.sha256 and not all(f.reference_outputs.sha256 for f in request.forms):
+        raise InvalidInputError(
+            "A search needs the float outputs of the user's model on the held-out samples.",
+            reason="REFERENCE_MISSING",
+            remedy="Pass what the transform stage returns as reference_outputs.",
+            metadata={"field": "reference_outputs"},
+        )
+
+
+def _candidate_to_wire(standing: Standing, goal: Goal, source: str, pareto: bool) -> explore_pb2.SearchCandidate:
+    candidate = standing.candidate
+    message = explore_pb2.SearchCandidate(
+        name=candidate.name,
+        form=candidate.form,
+        variant=compiler_convert.spec_to_wire(candidate.spec),
+        rounds=standing.rounds,
+        outcome=standing.outcome,
+        samples=standing.samples,
+        pareto=pareto,
+        int16_nodes=candidate.nodes,
+    )
+    if standing.shown is not None:
+        message.metric.CopyFrom(metric_figure(goal, standing.shown.score.value, "vendor quantised model"))
+    if standing.description is not None:
+        message.latency.CopyFrom(standing.description.to_wire(source))
+    if standing.build is not None:
+        message.findings.extend(otherwise_than_asked(standing.build))
+        if standing.build.HasField("failure"):
+            message.failure.CopyFrom(standing.build.failure)
+        elif standing.outcome == "finalist":
+            message.compiled_model.CopyFrom(standing.build.compiled_model)
+    if standing.failure is not None:
+        message.failure.CopyFrom(compiler_convert.failure_to_wire(standing.failure))
+    return message

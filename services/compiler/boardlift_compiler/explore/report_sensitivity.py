@@ -1,0 +1,118 @@
+"""Prove a suggested plan with a real build on all held-out samples, and write what a sensitivity measurement found."""
+
+from __future__ import annotations
+
+import hashlib
+
+from boardlift.v1 import explore_pb2
+from boardlift_servicekit.artifacts import ArtifactStore
+from boardlift_servicekit.executions import Emitter
+
+from boardlift_compiler import convert as compiler_convert
+from boardlift_compiler.explain_failure import StageFailure
+from boardlift_compiler.explore.build_variant import VariantBuilder
+from boardlift_compiler.explore.choose_plan import clipped_layers
+from boardlift_compiler.explore.convert import EMULATION, INTEGER_MODEL, layer_to_wire, metric_figure
+from boardlift_compiler.explore.describe_build import describe_build, otherwise_than_asked
+from boardlift_compiler.explore.evaluate_builds import Evaluation, Evaluator
+from boardlift_compiler.explore.judge import Errors, judge
+from boardlift_compiler.explore.load_forms import Form
+from boardlift_compiler.explore.measure_sensitivity import Sensitivity
+from boardlift_compiler.explore.sample_sets import pack_samples
+from boardlift_compiler.findings import Finding
+from boardlift_compiler.spec import CompileSpec
+
+PLANS = ("int8", "int16", "suggested")
+
+
+class SensitivityReport:
+    """Writes the result of one measurement."""
+
+    def __init__(self, builder: VariantBuilder, evaluator: Evaluator, store: ArtifactStore) -> None:
+        """Prepare."""
+        self._builder, self._evaluator, self._store = builder, evaluator, store
+        self._source = f"hb_mapper {builder.runner.toolchain.version}"
+
+    async def write(
+        self, form: Form, found: Sensitivity, *, prove: bool, emitter: Emitter
+    ) -> explore_pb2.SensitivityResult:
+        """Write the result; with ``prove`` the plans are built and run first."""
+        result = explore_pb2.SensitivityResult(samples=found.samples)
+        if found.wire_failure is not None:
+            result.failure.CopyFrom(found.wire_failure)
+            return result
+        if found.failure is not None:
+            result.failure.CopyFrom(compiler_convert.failure_to_wire(found.failure))
+            return result
+        suggested = set(found.nodes or ())
+        result.layers.extend(
+            layer_to_wire(layer, found.goal, layer.model_node in suggested and bool(layer.model_node))
+            for layer in found.layers
+        )
+        if prove:
+            await self._build_suggested(form, found, emitter)
+        proven = await self._prove(form, found) if prove and form.reference else {}
+        for plan in PLANS:
+            if plan in found.specs:
+                result.plans.append(await self._plan(plan, found, proven.get(plan), prove))
+        if "suggested" in found.specs:
+            result.suggested.CopyFrom(result.plans[-1])
+        result.findings.extend(compiler_convert.findings_to_wire(_findings(found)))
+        for build in found.builds.values():
+            result.findings.extend(otherwise_than_asked(build))
+        return result
+
+    async def _build_suggested(self, form: Form, found: Sensitivity, emitter: Emitter) -> None:
+        if "suggested" not in found.specs:
+            return
+        emitter.progress("build the suggested plan", 0.9)
+        packed = pack_samples(form.calibration, list(range(form.counts[0])))
+        calibration = await self._store.put_bytes(packed, "application/x-npz")
+        variant = compiler_convert.spec_to_wire(found.specs["suggested"])
+        found.builds["suggested"] = await self._builder.compile(form.model, variant, calibration)
+
+    async def _prove(self, form: Form, found: Sensitivity) -> dict[str, Errors | StageFailure]:
+        numbers = list(range(form.counts[1]))
+        digest = hashlib.sha256(pack_samples(form.heldout, numbers) + pack_samples(form.reference, numbers)).hexdigest()
+        names = [p for p in PLANS if p in found.builds and not found.builds[p].HasField("failure")]
+        wanted = []
+        for name in names:
+            ref = found.builds[name].quantized_model
+            path = await self._store.fetch(ref)
+            spec: CompileSpec = found.specs[name]
+            wanted.append(Evaluation(path, ref.sha256, form.heldout, form.reference, digest, spec))
+        return dict(zip(names, await self._evaluator.evaluate(wanted), strict=True))
+
+    async def _plan(
+        self, name: str, found: Sensitivity, proven: Errors | StageFailure | None, built: bool
+    ) -> explore_pb2.MixedPlan:
+        emulated = {"int8": found.all_int8, "int16": found.all_int16}.get(name, found.emulated)
+        goal, spec = found.goal, found.specs[name]
+        value = judge(goal, emulated)[0]
+        plan = explore_pb2.MixedPlan(
+            variant=compiler_convert.spec_to_wire(spec),
+            emulated=metric_figure(goal, value, EMULATION),
+            int16_nodes=[n.node for n in spec.nodes if n.input_type == "int16"],
+        )
+        if proven is not None and not isinstance(proven, StageFailure):
+            value = judge(goal, proven)[0]
+            plan.proven.CopyFrom(metric_figure(goal, value, INTEGER_MODEL))
+        plan.reaches_target = goal.reached(value)
+        build = found.builds.get(name)
+        if built and build is not None and not build.HasField("failure"):
+            plan.latency.CopyFrom((await describe_build(build, self._store)).to_wire(self._source))
+        return plan
+
+
+def _findings(found: Sensitivity) -> list[Finding]:
+    notes = []
+    for layer in clipped_layers(found.layers, found.goal):
+        text = f"{layer.node}: int16 takes less than half of its error away; weights or clipping are the cause."
+        remedy = "Try more calibration samples, another calibration method, or per-channel thresholds."
+        notes.append(Finding("INT16_HELPS_LITTLE", "note", text, layer.node, remedy))
+    if found.nodes is None:
+        target = found.goal.target
+        text = f"No plan reaches {found.goal.metric} {target:g} in the emulation." if target is not None else "No plan."
+        remedy = "Lower the target, or look at the layers that int16 does not help."
+        notes.append(Finding("TARGET_OUT_OF_REACH", "warning", text, "", remedy))
+    return notes
