@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextvars import ContextVar
 from typing import Any
 
 import grpc
@@ -14,6 +15,7 @@ from boardlift.errors import BoardliftError, InternalError, to_status
 from boardlift_servicekit.access import ANONYMOUS, Principal, TokenTable, authorize
 
 _LOG = structlog.get_logger()
+_CALLER: ContextVar[Principal] = ContextVar("caller", default=ANONYMOUS)
 _OPEN = ("/grpc.health.v1.", "/grpc.reflection.")
 _CONTEXT_KEYS = {"x-job-id": "job", "x-stage": "stage", "x-variant": "variant", "x-board": "board"}
 
@@ -91,6 +93,7 @@ class _Call:
         if self._tokens is not None:
             principal = self._tokens.authenticate(str(self._metadata.get("authorization", "")))
             authorize(principal, self._method)
+        _CALLER.set(principal)
         bound = {name: str(self._metadata[key]) for key, name in _CONTEXT_KEYS.items() if key in self._metadata}
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(
@@ -121,4 +124,9 @@ class _Call:
 
 def current_principal() -> str:
     """Name of the caller of the current request; "anonymous" outside one."""
-    return str(structlog.contextvars.get_contextvars().get("principal", ANONYMOUS.name))
+    return _CALLER.get().name
+
+
+def caller_is_admin() -> bool:
+    """Tell whether the caller of the current request may do everything, also to what belongs to others."""
+    return "admin" in _CALLER.get().scopes

@@ -13,7 +13,7 @@ from boardlift.errors import AlreadyExistsError, InvalidInputError, PermissionDe
 from boardlift.v1 import job_pb2, job_pb2_grpc
 from boardlift_servicekit.artifacts import missing_error
 from boardlift_servicekit.dispatcher import RESULT_MEDIA_TYPE
-from boardlift_servicekit.interceptors import current_principal
+from boardlift_servicekit.interceptors import caller_is_admin, current_principal
 from boardlift_servicekit.names import check_token
 
 from boardlift_orchestrator.convert import job_state, read_ref
@@ -87,7 +87,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         """Ask a job to stop; one that has ended stays as it is."""
         record = await self._find(request.job_id)
         caller = current_principal()
-        if record.owner not in ("", "anonymous", caller):
+        if record.owner not in ("", caller) and not caller_is_admin():
             raise PermissionDeniedError(
                 f"The job {record.id} belongs to {record.owner}.", reason="NOT_OWNER", metadata={"job_id": record.id}
             )

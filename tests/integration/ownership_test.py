@@ -1,0 +1,76 @@
+"""With tokens: nobody gets in without one, readers may look, owners and admins may cancel."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from boardlift.errors import BoardliftError, PermissionDeniedError, UnauthenticatedError, from_rpc_error
+from boardlift.v1 import job_pb2, job_pb2_grpc
+from boardlift_servicekit import channels
+from boardlift_servicekit.channels import ChannelSettings
+from support import jobs
+from support.stack import Stack, running, wait_for_port
+
+SCOPES = {"ann": "write", "bob": "write", "eve": "read", "root": "admin"}
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    folder = tmp_path_factory.mktemp("tokens")
+    lines = []
+    for name, scope in SCOPES.items():
+        (folder / name).write_text(f"{name}-secret\n")
+        lines.append(f"{name} {hashlib.sha256(f'{name}-secret'.encode()).hexdigest()} {scope}")
+    (folder / "tokens").write_text("\n".join(lines))
+    made = Stack(folder, settings={"BOARDLIFT_TOKENS_FILE": str(folder / "tokens")})
+    made.services.clear()  # nobody runs stages: the job waits
+    made.worker_ports.clear()
+    with running(made) as started:
+        yield started
+
+
+@pytest.fixture
+async def callers(stack: Stack) -> AsyncIterator[dict[str, Any]]:
+    opened = {name: channels.connect(stack.address, ChannelSettings(token_file=stack.folder / name)) for name in SCOPES}
+    opened["nobody"] = channels.connect(stack.address)
+    yield opened
+    for channel in opened.values():
+        await channel.close()
+
+
+async def attempt(call: Any) -> BoardliftError | None:
+    try:
+        await call
+    except grpc.aio.AioRpcError as error:
+        return from_rpc_error(error)
+    return None
+
+
+async def test_who_may_do_what(callers: dict[str, Any], tmp_path: Path, stack: Stack) -> None:
+    wait_for_port(stack.orchestrator_ports[0])
+    spec = jobs.spec(await jobs.upload(callers["ann"], tmp_path, b"x"), "owned")
+    assert isinstance(await attempt(jobs.create(callers["nobody"], spec)), UnauthenticatedError)
+    assert isinstance(await attempt(jobs.create(callers["eve"], spec)), PermissionDeniedError)
+    first, second = await jobs.create(callers["ann"], spec), await jobs.create(callers["ann"], spec)
+    assert first.owner == "ann"
+    stubs = {name: job_pb2_grpc.JobServiceStub(channel) for name, channel in callers.items()}
+    seen = await stubs["eve"].GetJob(job_pb2.GetJobRequest(job_id=first.id), timeout=5)
+    assert seen.job.id == first.id
+    cancel = job_pb2.CancelJobRequest(job_id=first.id)
+    refused = await attempt(stubs["bob"].CancelJob(cancel, timeout=5))
+    assert isinstance(refused, PermissionDeniedError) and refused.reason == "NOT_OWNER"
+    assert isinstance(await attempt(stubs["eve"].CancelJob(cancel, timeout=5)), PermissionDeniedError)
+    assert await attempt(stubs["ann"].CancelJob(cancel, timeout=5)) is None
+    assert await attempt(stubs["root"].CancelJob(job_pb2.CancelJobRequest(job_id=second.id), timeout=5)) is None
+
+
+async def test_one_caller_s_request_id_is_not_another_s(callers: dict[str, Any], tmp_path: Path) -> None:
+    spec = jobs.spec(await jobs.upload(callers["ann"], tmp_path, b"x"), "twice")
+    name = "7b0c1a52-9a50-4c05-9d0e-3f1f5b1f2a10"
+    ann, bob = await jobs.create(callers["ann"], spec, name), await jobs.create(callers["bob"], spec, name)
+    assert ann.id != bob.id
