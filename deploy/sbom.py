@@ -74,7 +74,7 @@ def _blocks(text: str) -> Iterator[dict[str, str]]:
     for block in text.split("\n\n"):
         lines = [line.split(": ", 1) for line in block.splitlines() if ": " in line and line[0] != " "]
         if lines:
-            yield {key: value for key, value in lines}
+            yield dict(lines)
 
 
 def _component(kind: str, name: str, version: str, licence: str) -> dict[str, object]:

