@@ -38,6 +38,18 @@ def _row(
 
 S = r"(?P<subject>[^\n]+?)"
 
+DECISIVE_KINDS = (
+    _row("GRU_UNROLL", r"Error Pass\(split_gru\)",
+         "The toolchain fails to unroll a GRU whose Y_h output is not used.",
+         "Wire both outputs Y and Y_h of the GRU, or unroll it.", cure="unroll-recurrent"),
+    _row("DISK_FULL", r"No space left on device|Disk quota exceeded", "The disk is full.",
+         "Free space in the work folder, then run again.", user_fault=False),
+    _row("OUT_OF_MEMORY", r"MemoryError|std::bad_alloc|Cannot allocate memory|Unable to allocate"
+         r"|failed to map segment from shared object|yaml file parse failed[^\n]*\s*\Z"
+         r"|hbdk-cc compile hbir model failed with returncode -9",
+         "Memory ran out.", "Use fewer compiler jobs or samples, or a machine with more memory.", user_fault=False),
+)  # fmt: skip
+
 MODEL_KINDS = (
     _row("OPSET_TOO_HIGH", r"The opset version of the (?:onnx )?model is (?P<subject>\d+), (?:the maximum|only model)",
          "The model uses opset {subject}; the toolchain reads at most 11.",
@@ -70,9 +82,6 @@ MODEL_KINDS = (
          r"\(quantize_conv\)[^E]*Error message:[^\n]*undefined attribute 'dilations'",
          "Conv {subject} is not two-dimensional; the BPU has 2-D convolutions only.",
          "Rewrite it as 2-D convolutions."),
-    _row("GRU_UNROLL", r"Error Pass\(split_gru\)",
-         "The toolchain fails to unroll a GRU whose Y_h output is not used.",
-         "Wire both outputs Y and Y_h of the GRU, or unroll it.", cure="unroll-recurrent"),
     _row("CLIP_BOUND_RANK", r"min should be a scalar|max should be a scalar",
          "A Clip has its bounds as one-element tensors of rank 1; calibration wants scalars.",
          "Make min and max rank 0.", cure="normalize-clip"),
@@ -167,12 +176,6 @@ CONFIG_KINDS = (
 MACHINE_KINDS = (
     _row("TOOLCHAIN_PATH", r"can not find hbdk library", "The tool's own folder is not on PATH.",
          "Install the toolchain with `make toolchain` and point BOARDLIFT_TOOLCHAIN at it.", user_fault=False),
-    _row("DISK_FULL", r"No space left on device|Disk quota exceeded", "The disk is full.",
-         "Free space in the work folder, then run again.", user_fault=False),
-    _row("OUT_OF_MEMORY", r"MemoryError|std::bad_alloc|Cannot allocate memory|Unable to allocate"
-         r"|failed to map segment from shared object|yaml file parse failed[^\n]*\s*\Z"
-         r"|hbdk-cc compile hbir model failed with returncode -9",
-         "Memory ran out.", "Use fewer compiler jobs or samples, or a machine with more memory.", user_fault=False),
     _row("COMPILER_CRASH", r"hbdk-cc compile hbir model failed with returncode -(?P<subject>\d+)",
          "The vendor's compiler died by signal {subject}.", "Try optimise level O2; report the model to the vendor."),
     _row("WORK_FOLDER_UNWRITABLE", r"\[Errno (?:2|13|20|30)\] (?:No such file or directory|Permission denied"
@@ -244,5 +247,5 @@ SILENT_KINDS = (
     _row("TARGET_UNKNOWN", None, "Target {subject} is not served here.", "Use rdk-x5."),
 )  # fmt: skip
 
-TEXT_KINDS = (*MODEL_KINDS, *INPUT_KINDS, *CONFIG_KINDS, *MACHINE_KINDS)
+TEXT_KINDS = (*DECISIVE_KINDS, *MODEL_KINDS, *INPUT_KINDS, *CONFIG_KINDS, *MACHINE_KINDS)
 FAILURE_KINDS = {kind.code: kind for kind in (*TEXT_KINDS, *SILENT_KINDS)}
