@@ -93,6 +93,10 @@ class Job:
         self.info = await self._client.cancel_job(self.id)
         return self.info
 
+    async def clone(self, **changes: Any) -> Job:
+        """Submit it again with something changed; see `Client.clone`."""
+        return await self._client.clone(self.id, **changes)
+
     async def report(self) -> dict[str, Any]:
         """Return the report as a dict."""
         return parse_report(await self._client.fetch_bytes(report_artifact(self.info).sha256))

@@ -111,6 +111,10 @@ class Job:
         self.info = self._client.cancel_job(self.id)
         return self.info
 
+    def clone(self, **changes: Any) -> Job:
+        """Submit it again with something changed; see `Client.clone`."""
+        return self._client.clone(self.id, **changes)
+
     def report(self) -> dict[str, Any]:
         """Return the report as a dict.
 

@@ -11,33 +11,32 @@ async with boardlift.aio.Client() as client:
 from __future__ import annotations
 
 import asyncio
-import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import grpc
 import grpc.aio
 
-from boardlift import _convert, _requests, _transfer
+from boardlift import _convert, _requests
 from boardlift._aio_job import ArtifactFile, Job
-from boardlift._arguments import JOB_PAGE, check_state, dataset_file
+from boardlift._aio_store import Store
+from boardlift._arguments import JOB_PAGE, check_state
+from boardlift._clone import Changes, changed_spec
 from boardlift._deadline import Deadline
-from boardlift._external_data import find_external_files
 from boardlift._requests import Model, RunOptions
 from boardlift._retry import Retry
 from boardlift._watch import Watch
 from boardlift.connection import Connection
-from boardlift.errors import InvalidInputError, from_rpc_error
+from boardlift.errors import from_rpc_error
 from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, ServerInfo, Variant
-from boardlift.v1 import artifact_pb2, artifact_pb2_grpc, job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
+from boardlift.v1 import job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
 
 __all__ = ["ArtifactFile", "Client", "Job"]
 
 
-class Client:
+class Client(Store):
     """A connection to the orchestrator; belongs to one event loop. Arguments and errors as in `boardlift.Client`."""
 
     def __init__(
@@ -52,74 +51,10 @@ class Client:
         patience_s: float = 20.0,
     ) -> None:
         """Connect lazily; see `boardlift.Client`."""
-        if not isinstance(server, Connection):
-            server = Connection.from_environment(server, token=token, ca=ca, cert=cert, key=key)
-        self.connection = server
-        self._timeout_s = timeout_s
-        self._patience_s = patience_s
-        self._metadata = server.metadata()
-        self._channel = server.open(grpc.aio)
+        super().__init__(server, token=token, ca=ca, cert=cert, key=key, timeout_s=timeout_s, patience_s=patience_s)
         self._jobs = job_pb2_grpc.JobServiceStub(self._channel)
         self._boards = job_pb2_grpc.BoardServiceStub(self._channel)
-        self._artifacts = artifact_pb2_grpc.ArtifactServiceStub(self._channel)
         self._server = toolchain_pb2_grpc.ServerServiceStub(self._channel)
-
-    async def close(self) -> None:
-        """Close the connection."""
-        await self._channel.close()
-
-    async def __aenter__(self) -> Client:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def push(self, path: Path | str, name: str = "") -> Artifact:
-        """Store a file on the server; instant when it is known there, and goes on where an earlier try broke."""
-        upload = await asyncio.to_thread(_transfer.prepare_upload, Path(path))
-        digests = artifact_pb2.FindMissingArtifactsRequest(sha256=[upload.artifact.sha256])
-        if (await self._call(self._artifacts.FindMissingArtifacts, digests)).missing_sha256:
-            await self._send(upload)
-        return _convert.to_artifact(upload.artifact, name or Path(path).name)
-
-    async def push_model(self, path: Path | str) -> Model:
-        """Store a model with the weight files it keeps outside itself."""
-        path = Path(path)
-        files = await asyncio.to_thread(find_external_files, path)
-        external = [await self.push(file, name) for name, file in files.items()]
-        return Model(await self.push(path), tuple(external), path.name)
-
-    async def push_data(self, data: Any) -> Artifact:
-        """Store samples: the path of an `.npz`, a `datasets.Dataset`, or a mapping input name -> array [N, ...]."""
-        with tempfile.TemporaryDirectory(prefix="boardlift-") as folder:
-            return await self.push(await asyncio.to_thread(dataset_file, data, Path(folder)))
-
-    async def fetch(self, artifact: Artifact | str, target: Path | str) -> Path:
-        """Download an artifact, given itself or its SHA-256, to a file and verify it."""
-        sha256 = artifact if isinstance(artifact, str) else artifact.sha256
-        download, retry = _transfer.Download(sha256, Path(target)), Retry(self._patience_s)
-        timeout_s = _transfer.transfer_timeout_s(getattr(artifact, "size_bytes", 0) or (1 << 30))
-        try:
-            while True:
-                try:
-                    request = download.request()
-                    async for answer in self._artifacts.DownloadArtifact(
-                        request, timeout=timeout_s, metadata=self._metadata
-                    ):
-                        download.receive(answer)
-                        retry.succeeded()
-                    return download.finish()
-                except grpc.aio.AioRpcError as error:
-                    await asyncio.sleep(retry.pause_s(from_rpc_error(error)))
-        finally:
-            download.abandon()
-
-    async def fetch_bytes(self, sha256: str) -> bytes:
-        """Download an artifact into memory and verify it."""
-        with tempfile.TemporaryDirectory(prefix="boardlift-") as folder:
-            return (await self.fetch(sha256, Path(folder) / "artifact")).read_bytes()
 
     async def run(
         self,
@@ -143,6 +78,19 @@ class Client:
         request = job_pb2.CreateJobRequest(
             spec=spec, request_id=request_id or _requests.new_request_id(), validate_only=validate_only
         )
+        return Job(self, _convert.to_job((await self._call(self._jobs.CreateJob, request)).job))
+
+    async def clone(
+        self, job_id: str, *, model: Model | Path | str | None = None, data: Any = None, **changes: Any
+    ) -> Job:
+        """Submit a job again with something changed; see `boardlift.Client.clone`."""
+        old = (await self._call(self._jobs.GetJob, job_pb2.GetJobRequest(job_id=job_id))).job.spec
+        if model is not None and not isinstance(model, Model):
+            model = await self.push_model(model)
+        if data is not None and not isinstance(data, Artifact):
+            data = await self.push_data(data)
+        spec = changed_spec(old, Changes(model=model, data=data, **changes))
+        request = job_pb2.CreateJobRequest(spec=spec, request_id=_requests.new_request_id())
         return Job(self, _convert.to_job((await self._call(self._jobs.CreateJob, request)).job))
 
     async def job(self, job_id: str) -> Job:
@@ -209,31 +157,3 @@ class Client:
         """Return what the server says about itself."""
         answer = await self._call(self._server.GetServerInfo, toolchain_pb2.GetServerInfoRequest())
         return _convert.to_server_info(answer)
-
-    async def _call(self, method: Callable[..., Any], request: Any) -> Any:
-        """Make a short call that may be repeated: reads, and writes whose request names its effect."""
-        retry = Retry(self._patience_s)
-        while True:
-            try:
-                return await method(request, timeout=self._timeout_s, metadata=self._metadata)
-            except grpc.aio.AioRpcError as error:
-                await asyncio.sleep(retry.pause_s(from_rpc_error(error)))
-
-    async def _send(self, upload: _transfer.Upload) -> None:
-        retry, restarts = Retry(self._patience_s), _transfer.RESTARTS
-        timeout_s = _transfer.transfer_timeout_s(upload.artifact.size_bytes)
-        status = artifact_pb2.GetUploadStatusRequest(sha256=upload.artifact.sha256)
-        while True:
-            kept = await self._call(self._artifacts.GetUploadStatus, status)
-            if kept.complete:
-                return
-            try:
-                messages = _transfer.upload_messages(upload, kept.committed_size_bytes)
-                await self._artifacts.UploadArtifact(messages, timeout=timeout_s, metadata=self._metadata)
-                return
-            except grpc.aio.AioRpcError as error:
-                failure = from_rpc_error(error)
-                if isinstance(failure, InvalidInputError) and failure.reason in _transfer.RESTARTABLE and restarts:
-                    restarts -= 1
-                    continue
-                await asyncio.sleep(retry.pause_s(failure))

@@ -68,6 +68,12 @@ async def test_errors_are_those_of_the_sync_client(async_client, model, samples)
             await client.boards()
 
 
+async def test_a_clone_is_another_job(async_client, server, model, samples):
+    job = await async_client.run(model, samples, ["int8"])
+    again = await job.clone(variants=["int16"], data=samples, model=model)
+    assert again.id != job.id and again.info.variants == ("int16",)
+
+
 async def test_boards_and_server_info(async_client):
     assert (await async_client.boards())[0].simulated and await async_client.devices({"lab": "no"}) == []
     assert (await async_client.server_info()).name == "boardlift.testing"
@@ -76,7 +82,8 @@ async def test_boards_and_server_info(async_client):
 @pytest.mark.parametrize("name", ["Client", "Job", "ArtifactFile"])
 def test_the_twins_have_the_same_methods_and_parameters(name):
     def surface(cls):
-        members = {k: v for k, v in vars(cls).items() if not k.startswith("_")}
+        every = {k: v for base in cls.__mro__[:-1] for k, v in vars(base).items()}
+        members = {k: v for k, v in every.items() if not k.startswith("_")}
         functions = {k: v for k, v in members.items() if inspect.isfunction(v)}
         return {k: list(inspect.signature(v).parameters) for k, v in functions.items()}, set(members)
 

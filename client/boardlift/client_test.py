@@ -102,6 +102,26 @@ def test_the_same_request_id_gives_the_same_job(client, model, samples):
     assert first.id == second.id != client.run(model, samples).id
 
 
+def test_a_clone_changes_what_is_asked_and_keeps_the_rest(client, server, model, samples, tmp_path):
+    first = client.run(model, samples, ["int8"], gates=["cosine>=0.9"], outputs=("actions",), name="a", board="x")
+    same = first.clone()
+    other = tmp_path / "other.onnx"
+    other.write_bytes(model.read_bytes() + b"\x12\x01x")
+    changed = client.clone(first.id, model=other, variants=["int16"], gates=["max_abs<=1"], name="b", skip_board=True)
+    specs = {job_id: fake.job.spec for job_id, fake in server.jobs.jobs.items()}
+    assert same.id != first.id and specs[same.id] == specs[first.id]
+    spec = specs[changed.id]
+    assert (
+        spec.model_name == "other.onnx"
+        and spec.model != specs[first.id].model
+        and spec.dataset == specs[first.id].dataset
+    )
+    assert [v.name for v in spec.variants] == ["int16"] and [g.metric for g in spec.gates] == ["max_abs"]
+    assert spec.display_name == "b" and spec.skip_board and list(spec.transform.outputs) == ["actions"]
+    with pytest.raises(NotFoundError):
+        client.clone("none")
+
+
 def test_known_content_is_not_sent_again(client, server, model):
     assert client.push(model).sha256 == hashlib.sha256(model.read_bytes()).hexdigest()
     client.push(model)

@@ -18,7 +18,7 @@ import grpc
 from boardlift import _convert
 from boardlift._external_data import find_external_files
 from boardlift._requests import Model, RunOptions, model_source, to_ref, transform_spec
-from boardlift.client import Client, convert_error
+from boardlift._store import Store, convert_error
 from boardlift.connection import DEFAULT_COMPILER, DEFAULT_TRANSFORM, Connection
 from boardlift.errors import BoardliftError, InternalError, UnsupportedError
 from boardlift.models import Artifact, LogLine, Progress, ServerInfo
@@ -68,7 +68,7 @@ class StageClient:
         self._transform = transform_pb2_grpc.TransformServiceStub(self._channels["transform"])
         self._compiler = compiler_pb2_grpc.CompilerServiceStub(self._channels["compiler"])
         # Bytes travel through the stage's own store where it has one, else through the orchestrator's.
-        self._stores = [Client(self._ways["transform"], patience_s=2), Client(self._connection, patience_s=2)]
+        self._stores = [Store(self._ways["transform"], patience_s=2), Store(self._connection, patience_s=2)]
 
     def close(self) -> None:
         """Close the connections."""
@@ -164,7 +164,7 @@ class StageClient:
         """Return the address of "transform" or "compiler"."""
         return self._ways[name].address
 
-    def _with_store(self, use: Callable[[Client], Any]) -> Any:
+    def _with_store(self, use: Callable[[Store], Any]) -> Any:
         try:
             return use(self._stores[0])
         except UnsupportedError:

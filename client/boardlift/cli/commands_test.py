@@ -50,6 +50,13 @@ def test_cancel_and_unknown_jobs(boardlift, model, data):
     assert missing.code == 2 and "error JOB_NOT_FOUND" in missing.err
 
 
+def test_clone(boardlift, server, job):
+    ended = boardlift("jobs", "clone", job, "--gate", "cosine>=0.99999", "--name", "stricter")
+    assert ended.code == 1 and "FAIL" in ended.out and "stricter" in ended.out
+    assert boardlift("jobs", "clone", job, "--detach").out == "job-3\n"
+    assert boardlift("jobs", "clone", job, "--variant", "Bad").code == 2
+
+
 def test_boards(boardlift):
     assert boardlift("boards").out == (
         "board    target  kind       status  can                    labels\n"

@@ -1,13 +1,17 @@
-"""`boardlift jobs`: list, show, watch, read logs, cancel."""
+"""`boardlift jobs`: list, show, watch, read logs, cancel, run again."""
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
 
 import click
 
 from boardlift._outcome import exit_code
 from boardlift.cli.output import seconds_text
+from boardlift.cli.parse import clean_command, data_path
 from boardlift.cli.print_verdict import print_end
-from boardlift.cli.run import finish
+from boardlift.cli.run import detached, finish
 from boardlift.cli.session import Group, Session, pass_session
 from boardlift.models import JobInfo
 
@@ -110,6 +114,46 @@ def cancel(session: Session, job_ids: tuple[str, ...]) -> int:
     for job in stopped:
         session.output.line(f"{job.id} {job.state}")
     return 0
+
+
+@jobs.command()
+@click.argument("job_id", metavar="ID")
+@click.option("--model", type=click.Path(path_type=Path), help="Another model.")
+@click.option("--data", default="", help="Another dataset .npz.")
+@click.option("--variant", "variants", multiple=True, help="Other variants, as for run.")
+@click.option("--gate", "gates", multiple=True, help="Other gates, as for run.")
+@click.option("--board", default=None, help="Another board id, or label=value,label=value.")
+@click.option("--no-board", is_flag=True, help="Leave the board out.")
+@click.option("--name", default=None, help="Another name.")
+@click.option("--detach", is_flag=True, help="Print the job's id and return.")
+@pass_session
+def clone(
+    session: Session,
+    job_id: str,
+    model: Path | None,
+    data: str,
+    variants: tuple[str, ...],
+    gates: tuple[str, ...],
+    board: str | None,
+    no_board: bool,
+    name: str | None,
+    detach: bool,
+) -> int:
+    """Run a job again, with something changed or as it was; what stays the same comes from the cache."""
+    changes = {
+        "variants": variants or None,
+        "gates": gates or None,
+        "board": board,
+        "skip_board": no_board or None,
+        "name": name,
+        "command": clean_command(sys.argv[1:]),
+    }
+    with session.client() as client:
+        job = client.clone(job_id, model=model, data=data_path(data) if data else None, **changes)
+        if detach:
+            return detached(session, job)
+        session.output.note(f"job {job.id}")
+        return finish(session, job, None)
 
 
 def _row(job: JobInfo) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from boardlift._render import figure_text
 from boardlift.cli.output import Output, seconds_text, size_text
 from boardlift.models import Failure, JobInfo, VariantVerdict
 
+_ACCURACY = ("cosine", "max_abs", "mean_abs")
 _HEADERS = ("variant", "what", "figure", "kind", "limit", "outcome", "about")
 
 
@@ -22,6 +23,9 @@ def print_end(output: Output, job: JobInfo) -> None:
         output.line()
         output.table(_HEADERS, [row for variant in job.verdict.variants for row in _rows(job, variant)])
         _print_list(output, "Reasons", job.verdict.reasons)
+        if job.verdict.passed and not _judges_accuracy(job):
+            output.line()
+            output.line("No gate on accuracy: PASS says nothing about it. Add --gate 'cosine>=0.99'.", "bold yellow")
         _print_list(output, "Next steps", job.verdict.next_steps)
     _print_failed_stages(output, job, failure)
     _print_where(output, job)
@@ -43,6 +47,12 @@ def print_headline(output: Output, job: JobInfo) -> None:
     style = {"pass": "bold green", "fail": "bold red", "failed": "bold red"}.get(outcome, "bold yellow")
     output.line(f"{outcome.upper()}{best}", style)
     output.line("  ".join(parts))
+
+
+def _judges_accuracy(job: JobInfo) -> bool:
+    """Return True when some gate limits the error against the float model."""
+    variants = job.verdict.variants if job.verdict else ()
+    return any(result.gate.metric in _ACCURACY for variant in variants for result in variant.gates)
 
 
 def _rows(job: JobInfo, variant: VariantVerdict) -> list[tuple[str, ...]]:

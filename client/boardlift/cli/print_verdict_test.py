@@ -113,6 +113,12 @@ def test_every_figure_in_the_printout_has_a_kind(capsys):
             assert re.search("measured|estimated|simulated", line), line
 
 
+def test_a_pass_without_a_gate_on_accuracy_says_so(capsys):
+    verdict = Verdict("pass", variants=(VariantVerdict("int8", "pass"),))
+    print_end(Output(json_mode=False), JobInfo("j", "succeeded", verdict=verdict))
+    assert "No gate on accuracy" in capsys.readouterr().out
+
+
 def test_html_is_escaped():
     assert "<script>" not in job_html(JobInfo("<script>", "running"))
     assert "0.998524 simulated" in job_html(JOB)

@@ -69,7 +69,7 @@ def run(session: Session, model: Path, variants: tuple[str, ...], gates: tuple[s
         pushed, dataset = client.push_model(model), client.push_data(path)
         job = client.run(pushed, dataset, parsed, options=replace(options, command=clean_command(sys.argv[1:])))
         if given["detach"]:
-            return _detached(session, job)
+            return detached(session, job)
         session.output.note(f"job {job.id}")
         code = finish(session, job, given["timeout"])
         if given["out"]:
@@ -122,7 +122,8 @@ def _options(given: dict[str, Any], gates: tuple[Gate, ...]) -> RunOptions:
     )
 
 
-def _detached(session: Session, job: Job) -> int:
+def detached(session: Session, job: Job) -> int:
+    """Print the id of a job that goes on by itself."""
     if session.json:
         session.output.emit(job.info)
     else:

@@ -143,6 +143,21 @@ def test_without_a_terminal_a_signal_cancels_the_job(model, data, number):
     assert process.returncode == 4 and "CANCELLED" in out and "Cancelling job-1" in err and "Traceback" not in err
 
 
+def test_ctrl_c_stops_a_single_stage_on_the_server(model):
+    with FakeServer(Scenario(step_s=3)) as server:
+        env = {**os.environ, "BOARDLIFT_TRANSFORM": server.address, "BOARDLIFT_COMPILER": server.address}
+        command = [sys.executable, "-m", "boardlift.cli", "check", str(model), "--server", server.address]
+        process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + 20
+        while not server.calls.get("CheckModel") and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+        assert len(server.server.cancelled) == 1
+    assert process.returncode == 4 and "Stopped by the keyboard" in err and "Traceback" not in err
+
+
 def read_until(terminal, text, seen="", deadline_s=20):
     end = time.monotonic() + deadline_s
     while text not in seen and time.monotonic() < end:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -45,7 +46,11 @@ class BoardServicer(job_pb2_grpc.BoardServiceServicer):
 
 
 class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
-    """Describes the fake server."""
+    """Describes the fake server; `cancelled` holds the executions that callers asked to stop."""
+
+    def __init__(self) -> None:
+        """Start with nothing cancelled."""
+        self.cancelled: list[str] = []
 
     def GetServerInfo(self, request: toolchain_pb2.GetServerInfoRequest, context: grpc.ServicerContext) -> Any:
         """Describe it."""
@@ -53,7 +58,8 @@ class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
         return toolchain_pb2.GetServerInfoResponse(name=SOURCE, version="0.1.0", tools=[tool], slots=1)
 
     def CancelExecution(self, request: toolchain_pb2.CancelExecutionRequest, context: grpc.ServicerContext) -> Any:
-        """Stop nothing."""
+        """Note what is to be stopped."""
+        self.cancelled.append(request.execution_id)
         return toolchain_pb2.CancelExecutionResponse(stopped=False)
 
 
@@ -137,6 +143,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
         if script.failure_code:
             result = compiler_pb2.CheckResult(failure=_failure(script.failure_code, script.failure_message))
         yield compiler_pb2.CheckModelResponse(sequence=1, log=toolchain_pb2.LogLine(text="checking", source="stdout"))
+        time.sleep(self._scenario.step_s)
         yield compiler_pb2.CheckModelResponse(sequence=2, result=result)
 
 
