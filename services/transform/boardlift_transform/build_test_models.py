@@ -79,3 +79,38 @@ def elu_policy(
     b.output("value", [batch, 1])
     b.output("hidden", [batch, widths[-1]])
     return b.model()
+
+
+def conv_encoder() -> onnx.ModelProto:
+    """A history encoder: Conv1d, pooling, BatchNormalization, opset 13, dynamic batch."""
+    b = GraphBuilder(13)
+    x = b.input("h", ["batch", 60])
+    t = b.node("Reshape", [x, b.constant([-1, 6, 10], "history_shape")])
+    t = b.node("Conv", [t, b.weight(8, 6, 3), b.weight(8)], strides=[2], pads=[1, 1], kernel_shape=[3])
+    t = b.node("BatchNormalization", [t, *[b.constant(np.full(8, v, np.float32)) for v in (1.1, 0.1, 0.2, 0.9)]])
+    t = b.node("MaxPool", [b.node("Relu", [t])], kernel_shape=[2], strides=[1])
+    t = b.node("Flatten", [t])
+    b.node("Gemm", [t, b.weight(5, 32), b.weight(5)], "latent", transB=1)
+    b.output("latent", ["batch", 5])
+    return b.model()
+
+
+def every_operator() -> onnx.ModelProto:
+    """Many operators on small tensors, opset 17: normalisation, attention, masks, shape arithmetic."""
+    b = GraphBuilder(17)
+    x = b.input("x", ["batch", 6, 8])
+    shape = b.node("Shape", [x])
+    n = b.node("Gather", [shape, b.constant(np.asarray(0), "first")], axis=0)
+    dims = b.node("Concat", [b.node("Unsqueeze", [n, b.constant([0])]), b.constant([6, 8])], axis=0)
+    t = b.node("LayerNormalization", [x, b.weight(8, scale=1.0), b.weight(8)], axis=-1)
+    q, k = (b.node("MatMul", [t, b.weight(8, 8)]) for _ in range(2))
+    scores = b.node("MatMul", [q, b.node("Transpose", [k], perm=[0, 2, 1])])
+    mask = b.constant(np.triu(np.full((6, 6), -np.inf, np.float32), 1))
+    t = b.node("MatMul", [b.node("Softmax", [b.node("Add", [scores, mask])], axis=-1), t])
+    t = b.node("Reshape", [b.node("Neg", [t]), dims])
+    t = b.node("Min", [t, b.node("ReduceMean", [t], axes=[1], keepdims=1)])
+    t = b.node("Clip", [t, b.constant(np.float32(-3)), b.constant(np.float32(3))])
+    t = b.node("Slice", [t, b.constant([-1]), b.constant([-100]), b.constant([1]), b.constant([-1])])
+    b.node("ReduceSum", [t, b.constant([1])], "y", keepdims=0)
+    b.output("y", ["batch", 8])
+    return b.model()

@@ -64,13 +64,14 @@ class Session:
         self.outputs = list(outputs or [o.name for o in self._session.get_outputs()])
         self._inputs = {i.name for i in self._session.get_inputs()}
 
-    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """Outputs by name."""
+    def run(self, feeds: Mapping[str, Array], names: Sequence[str] = ()) -> dict[str, Array]:
+        """Outputs by name; all, or those named."""
+        wanted = list(names) or self.outputs
         try:
-            results = self._session.run(self.outputs, {k: v for k, v in feeds.items() if k in self._inputs})
+            results = self._session.run(wanted, {k: v for k, v in feeds.items() if k in self._inputs})
         except Exception as error:
             raise _does_not_run(error) from error
-        return {name: np.asarray(r) for name, r in zip(self.outputs, results, strict=False)}
+        return {name: np.asarray(r) for name, r in zip(wanted, results, strict=False)}
 
 
 def _does_not_run(error: Exception) -> Refusal:

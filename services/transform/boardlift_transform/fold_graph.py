@@ -195,6 +195,8 @@ def _infer(node: ir.Node, imports: Mapping[str, int], schemas: dict[str, onnx.de
             array = constant_of(value)
             if array is not None and array.dtype != object:
                 data[value.name] = numpy_helper.from_array(np.ascontiguousarray(array))
+    if any(v is not None and v.name not in types for v in node.inputs):
+        return  # an input of unknown type: nothing can be said
     opsets = [helper.make_opsetid(domain, v) for domain, v in imports.items()]
     try:
         inferred = onnx.shape_inference.infer_node_outputs(schema, ir.to_proto(node), types, data, opset_imports=opsets)

@@ -18,7 +18,6 @@ from boardlift_transform.equivalence import (
     OutputComparison,
     Session,
     compare,
-    run_reference,
 )
 from boardlift_transform.inspect import TensorSpec
 from boardlift_transform.io_map import INPUT, IoEntry, feed_new, io_map, per_sample
@@ -31,6 +30,7 @@ from boardlift_transform.runner import find_guilty, run_plan
 from boardlift_transform.samples import random_samples
 
 BATCH = 8
+NEWEST_RUN_IR = 10
 MAX_SAMPLES = 512
 MAX_COMPARED = 64
 MAX_BATCH_CHECK_BYTES = 1 << 28
@@ -53,6 +53,8 @@ class Subject:
     """Samples of the user's inputs."""
     is_random: bool
     """True when the samples are random."""
+    original: Session | None = None
+    """The user's model in onnxruntime, when it was opened already."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def prove(subject: Subject, verify: bool = True) -> Proof:
     if not verify:
         outputs = [TensorSpec(n, "float32", ()) for n in names]
         return Proof(model, tuple(io_map(subject.inputs, subject.working, outputs)), (), (), True, UNCHECKED)
-    reference = run_reference(_with_outputs(subject.loaded.proto, names), names, subject.feeds)
+    reference = _run_original(subject, names)
     outputs = [TensorSpec(n, str(reference[0][n].dtype), reference[0][n].shape) for n in names]
     entries = io_map(subject.inputs, subject.working, outputs)
     data = model.SerializeToString()
@@ -130,6 +132,22 @@ def prove(subject: Subject, verify: bool = True) -> Proof:
     )
 
 
+def open_original(proto: onnx.ModelProto, names: Sequence[str] = ()) -> Session:
+    """The user's model in stock onnxruntime; with inner values as outputs where they are asked for.
+
+    Raises:
+        Refusal: MODEL_DOES_NOT_RUN.
+    """
+    return Session(_with_outputs(proto, names), list(names) or None)
+
+
+def _run_original(subject: Subject, names: Sequence[str]) -> list[dict[str, Array]]:
+    session = subject.original
+    if session is None or not set(names) <= set(session.outputs):
+        session = open_original(subject.loaded.proto, names)
+    return [session.run(feed, names) for feed in subject.feeds]
+
+
 def tolerance_of(steps: Sequence[PlannedPass], loaded: LoadedModel) -> float:
     """Allowed error relative to the output's largest magnitude: by the passes that run and the model's float type."""
     halves = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
@@ -144,13 +162,14 @@ def _with_outputs(proto: onnx.ModelProto, names: Sequence[str]) -> bytes:
     missing = [name for name in names if name not in have]
     node_names = [n.name for n in proto.graph.node if n.name]
     unique = len(set(node_names)) == len(node_names)
-    if not missing and unique:
+    if not missing and unique and proto.ir_version <= NEWEST_RUN_IR:
         return proto.SerializeToString()
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
     if not unique:  # onnxruntime refuses what exporters do write
         for node in copy.graph.node:
             node.ClearField("name")
+    copy.ir_version = min(copy.ir_version, NEWEST_RUN_IR)
     for name in missing:
         copy.graph.output.append(onnx.ValueInfoProto(name=name))
     return copy.SerializeToString()

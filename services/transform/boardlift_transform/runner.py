@@ -13,6 +13,8 @@ from boardlift_transform.passes import PASSES_BY_ID
 from boardlift_transform.plan import PlannedPass
 from boardlift_transform.refusal import Refusal
 
+# What reading a graph that is not legal ONNX ends in: wrong ranks, types, missing attributes.
+GRAPH_ERRORS = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RuntimeError)
 Listener = Callable[[str, int, int], None]
 
 
@@ -60,6 +62,13 @@ def run_plan(model: ir.Model, steps: Sequence[PlannedPass], listener: Listener |
         except Refusal as refusal:
             refusal.metadata.setdefault("pass", step.id)
             raise
+        except GRAPH_ERRORS as error:
+            raise Refusal(
+                "PASS_FAILED",
+                f"{step.id} cannot read this graph: {type(error).__name__}: {str(error)[:300]}",
+                remedy=f"run onnx.checker on the model; if that finds nothing, skip {step.id} and report the model",
+                metadata={"pass": step.id},
+            ) from error
         reports.append(
             PassReport(
                 id=step.id,

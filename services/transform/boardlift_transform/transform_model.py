@@ -15,7 +15,7 @@ from boardlift_transform.inspect import ModelSummary, TensorSpec, spec_of, summa
 from boardlift_transform.io_map import IoEntry, snippet
 from boardlift_transform.load_model import LoadedModel, load_model
 from boardlift_transform.plan import Plan, PlannedPass, Request, plan
-from boardlift_transform.prove import WRONG, Proof, Subject, draw_samples, prove
+from boardlift_transform.prove import WRONG, Proof, Subject, draw_samples, open_original, prove
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.runner import Listener, PassReport, run_plan
 from boardlift_transform.targets import find_target
@@ -133,17 +133,20 @@ def transform_loaded(
     shaping = 1 + max((i for i, step in enumerate(chosen.passes) if step.id == "fix-dynamic-dims"), default=-1)
     reports = run_plan(working, chosen.passes[:shaping], listener)
     inputs = [spec_of(v) for v in working.graph.inputs]
+    original = open_original(loaded.proto) if verify else None  # a model that does not run is refused before any work
     reports += run_plan(working, chosen.passes[shaping:], listener)
     findings = check_result(working, profile, request.opset or profile.opset)
     if listener is not None:
         listener("prove-equivalence", len(chosen.passes), len(chosen.passes))
     feeds, is_random = draw_samples(loaded, inputs, request, samples)
-    proof = prove(Subject(loaded, inputs, working, chosen, feeds, is_random), verify)
+    subject = Subject(loaded, inputs, working, chosen, feeds, is_random, original)
+    proof = prove(subject, verify)
     if proof.passed and proof.batch == WRONG:
         step = PlannedPass("pin-batch", "batch 8 ran but differed from single runs: the calibrator must use batch 1")
         reports += run_plan(working, [step], listener)
         chosen = replace(chosen, passes=(*chosen.passes, step))
-        proof = prove(Subject(loaded, inputs, working, chosen, feeds, is_random), verify)
+        subject = Subject(loaded, inputs, working, chosen, feeds, is_random, original)
+    proof = prove(subject, verify)
     if not proof.passed:
         raise _not_equivalent(proof)
     return TransformResult(

@@ -56,6 +56,8 @@ def pointwise(
 
 def lift_matmul(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
     """`x @ W` or `W @ x` with constant W: the contracted axis goes to the channel axis, Conv 1x1, and back."""
+    if not any(is_constant(v) for v in node.inputs):
+        return _lift_product(node, twins)
     on_right = is_constant(input_at(node, 1))
     x, constant = (node.inputs[0], input_at(node, 1)) if on_right else (input_at(node, 1), node.inputs[0])
     matrix, out = plain_matrix(constant), node.outputs[0]
@@ -67,6 +69,18 @@ def lift_matmul(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
     if on_right:
         return [contract(node, twins, x, matrix.T, None)]
     return [contract(node, twins, x, matrix, None, place=-2)]
+
+
+def _lift_product(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
+    """Attention's products of two computed values stay MatMul, on the last two of four axes."""
+    left, right, out = node.inputs[0], input_at(node, 1), node.outputs[0]
+    if left is None or right is None:
+        return None
+    axes = [twins.axes(v) for v in (left, right, out)]
+    if axes[0] != axes[1] or axes[0] != axes[2] or axes[0][-2:] != (2, 3):
+        return None
+    inputs = [twins.twin(left, node), twins.twin(right, node)]
+    return [twins.editor.node(node, "MatMul", inputs, twins.shape4(out), hint=node.name or "")]
 
 
 def contract(node: ir.Node, twins: Twins, x: ir.Value, matrix: Array, bias: Array | None, place: int = -1) -> ir.Value:

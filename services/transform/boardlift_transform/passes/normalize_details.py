@@ -1,7 +1,8 @@
 """Normalise small things that kill the tool although the checker passes.
 
 Before -> After: Clip bounds of rank 1 -> rank 0; missing or duplicate node names -> unique names; int64 axis of
-CumSum and int64 indices of ScatterElements -> int32; `auto_pad` -> explicit pads.
+CumSum and int64 indices of ScatterElements -> int32; `auto_pad` -> explicit pads; Gather from a bool constant -> from
+floats, and Cast.
 Why: the tool dies late ("min should be a scalar") or reports nodes by names that are not unique.
 Exactness: bit-exact.
 """
@@ -39,6 +40,8 @@ def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
             _scalar_bounds(node, editor, result)
         elif node.op_type in _INT32_INPUTS:
             _narrow(node, editor, result)
+        elif node.op_type == "Gather" and node.inputs[0] is not None and node.inputs[0].dtype == ir.DataType.BOOL:
+            _gather_floats(node, editor, result)
         elif node.op_type in _WINDOWED and attribute(node, "auto_pad", "NOTSET") not in ("NOTSET", ""):
             _explicit_pads(node, result)
     remove_unused(graph)
@@ -66,6 +69,22 @@ def _narrow(node: ir.Node, editor: Editor, result: PassResult) -> None:
         if array is not None and array.dtype == np.int64 and np.all(np.abs(array) < 1 << 31):
             node.replace_input_with(index, editor.constant(array.astype(np.int32), f"{node.name}_int32"))
             result.apply(node, f"input {index} int64", "int32")
+
+
+def _gather_floats(node: ir.Node, editor: Editor, result: PassResult) -> None:
+    """The runtime's Gather takes no bool."""
+    data = constant_of(node.inputs[0])
+    if data is None:
+        return
+    shape, out = shape_of(node.outputs[0]), node.outputs[0]
+    floats = editor.constant(data.astype(np.float32), f"{node.name}_floats")
+    attributes = {"axis": attribute(node, "axis", 0)}
+    taken = editor.node(node, "Gather", [floats, node.inputs[1]], shape, attributes, hint=f"{node.name}_float")
+    back = editor.node(
+        node, "Cast", [taken], shape, {"to": int(ir.DataType.BOOL)}, hint=node.name or "", dtype=out.dtype
+    )
+    editor.replace(out, back)
+    result.apply(node, "Gather of bool", "Gather of float, Cast")
 
 
 def _explicit_pads(node: ir.Node, result: PassResult) -> None:

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from onnx import numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from boardlift_transform.build_test_models import GraphBuilder
 from boardlift_transform.load_model import load_model
@@ -62,4 +62,14 @@ def test_axis_of_cumsum_becomes_int32() -> None:
     b.output("y", [1, 6])
     run = run_one_pass(b.model(), "normalize-details")
     assert {numpy_helper.to_array(w).dtype for w in run.model.graph.initializer} == {np.dtype(np.int32)}
+    assert run.max_rel == 0
+
+
+def test_a_gather_from_bools_gathers_floats() -> None:
+    b = GraphBuilder(11)
+    ids = b.node("ArgMax", [b.input("x", [1, 6])], axis=1)
+    b.node("Gather", [b.constant(np.asarray([True, False] * 3)), ids], "y")
+    b.output("y", [1, 1], TensorProto.BOOL)
+    run = run_one_pass(b.model(), "normalize-details")
+    assert run.operators == ["ArgMax", "Gather", "Cast"]
     assert run.max_rel == 0
