@@ -82,22 +82,20 @@ def model_source(model: Model) -> transform_pb2.ModelSource:
 
 
 def parse_variant(text: str) -> Variant:
-    """Parse `NAME` or `NAME=PRESET,key=value,...`; keys are the fields of `Variant`, lists are split at `;`.
+    """Parse `NAME`, `NAME=PRESET`, each with `,key=value,...`; keys are fields of `Variant`, lists are split at `;`.
 
     Raises:
         InvalidInputError: The text is something else (`VARIANT_INVALID`).
     """
-    name, _, rest = text.partition("=")
+    head, *parts = text.split(",")
+    name, _, preset = head.partition("=")
     values: dict[str, str] = {}
-    preset = ""
-    for position, part in enumerate(filter(None, rest.split(","))):
+    for part in parts:
         key, separator, value = part.partition("=")
-        if not separator and position == 0:
-            preset = part
-        elif separator and key.replace("-", "_") in _VARIANT_KEYS:
-            values[key.replace("-", "_")] = value
-        else:
+        key = key.strip().replace("-", "_")
+        if not separator or key not in _VARIANT_KEYS:
             raise _bad_variant(text, f"{part!r} is unknown")
+        values[key] = value.strip()
     try:
         return Variant(
             name,
@@ -254,6 +252,6 @@ def _bad_variant(text: str, problem: str) -> InvalidInputError:
     return InvalidInputError(
         f"Variant {text!r} can't be used: {problem}.",
         reason="VARIANT_INVALID",
-        remedy="Write int8, int16, mixed, auto or fast-perf, or NAME=PRESET,calibration=max,level=O2.",
+        remedy="Write int8, int16, mixed, auto or fast-perf, or NAME=int8, each also with ,calibration=max,level=O2.",
         metadata={"variant": text},
     )

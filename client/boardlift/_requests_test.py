@@ -57,6 +57,7 @@ def test_other_texts_are_no_gates(text):
 
 
 def test_variant_numbers_and_flags():
+    assert parse_variant("int8,level=O1") == Variant("int8", level="O1")
     variant = parse_variant("a=int8,percentile=0.999,per-channel=true,purpose=preview,cpu=/x")
     assert variant == Variant("a", "int8", percentile=0.999, per_channel=True, purpose="preview", cpu=("/x",))
     with pytest.raises(InvalidInputError, match="VARIANT_INVALID"):
