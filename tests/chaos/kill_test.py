@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import os
 import random
 import time
 import uuid
@@ -87,7 +88,7 @@ async def test_nothing_is_lost_or_done_twice_under_kills(tmp_path: Path) -> None
         opened = [channels.connect(f"127.0.0.1:{port}") for port in stack.orchestrator_ports]
         dataset = await jobs.upload(opened[0], tmp_path / "client", b"samples")
         start = time.monotonic()
-        killer = asyncio.create_task(kill_at_random(stack, random.Random(7)))
+        killer = asyncio.create_task(kill_at_random(stack, random.Random(int(os.environ.get("CHAOS_SEED", "7")))))
         names = await asyncio.gather(*(submit(opened, dataset, index) for index in range(JOBS)))
         killed = await killer
         ended = await asyncio.gather(*(wait_for_end(opened[i % 2], name) for i, name in enumerate(names)))

@@ -21,6 +21,7 @@ from nats.aio.msg import Msg
 Handler = Callable[[Msg], Awaitable[None]]
 _log = structlog.get_logger(__name__)
 _LOOK_S: Final = 0.25
+_CANCEL_S: Final = 5.0
 
 
 async def acknowledge(message: Msg) -> None:
@@ -114,7 +115,9 @@ class Consume:
             await asyncio.wait(set(self._tasks), timeout=grace_s)
         for task in set(self._tasks):
             task.cancel()
-        await asyncio.gather(*self._tasks, self._watchdog, return_exceptions=True)
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=_CANCEL_S)
+        await asyncio.gather(self._watchdog, return_exceptions=True)
 
     async def _ask(self) -> None:
         count = self._slots.free - self._asked

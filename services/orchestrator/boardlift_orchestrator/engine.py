@@ -50,6 +50,7 @@ from boardlift_orchestrator.results import Results
 from boardlift_orchestrator.schedule import choose_place
 
 _RACES = 100
+_DELIVERIES = 50
 _WAIT_FOR_BOARD_S = 3.0
 _PATIENCE_S = 4.0
 _log = structlog.get_logger(__name__)
@@ -137,7 +138,9 @@ class Engine:
             await acknowledge(message)
             return
         with structlog.contextvars.bound_contextvars(job=report.job_id, stage=report.stage, variant=report.variant):
-            event = read_outcome(report)
+            event: Event = read_outcome(report)
+            if message.metadata.num_delivered > _DELIVERIES:  # a fault of ours: don't try for ever
+                event = Broken(Failure("OUTCOME_NOT_APPLIED", "The orchestrator can't handle a stage's outcome."))
             try:
                 await self.apply(report.job_id, event)
             except BoardliftError as error:

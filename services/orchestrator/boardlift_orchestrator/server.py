@@ -191,7 +191,8 @@ async def serve(settings: AllSettings) -> None:
             signal.raise_signal(signal.SIGTERM)
 
     options: dict[str, Any] = {"user_credentials": str(own.nats_credentials)} if own.nats_credentials else {}
-    client = await connect(list(own.nats), "boardlift-orchestrator", closed_cb=on_closed, **options)
+    wait_s = own.nats_wait.total_seconds()
+    client = await connect(list(own.nats), "boardlift-orchestrator", wait_s=wait_s, closed_cb=on_closed, **options)
     limits = QueueLimits(replicas=own.nats_replicas, ack_wait_s=own.ack_wait.total_seconds())
     await ensure_streams(client.jetstream(), limits)
     host = Host("orchestrator", settings.server)

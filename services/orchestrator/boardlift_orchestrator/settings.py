@@ -20,6 +20,8 @@ class Settings:
     """NATS servers, comma separated."""
     nats_credentials: Path | None = None
     """Credentials file (JWT and seed) for NATS; none connects without."""
+    nats_wait: timedelta = timedelta(seconds=20)
+    """Time to wait for NATS at start."""
     nats_replicas: int = field(default=1, metadata={"min": 1, "max": 5})
     """Copies of every stream; 3 on a cluster of three servers."""
     transform: str = "127.0.0.1:7401"
