@@ -10,7 +10,7 @@ from __future__ import annotations
 from onnx import NodeProto, TensorProto
 
 from boardlift_transform.opset.errors import NoForm
-from boardlift_transform.opset.schemas import allowed_types, formal, is_variadic, schema_at, type_name
+from boardlift_transform.opset.schemas import allowed_types, formal, gains_plain, is_variadic, schema_at, type_name
 from boardlift_transform.opset.step import Step
 from boardlift_transform.opset.type_steps import TYPE_STEPS
 
@@ -55,6 +55,8 @@ def step_types(step: Step) -> list[tuple[NodeProto, int]]:
         if schema_at(kind, since - 1) is None:
             raise NoForm(f"does not exist below opset {since} and has no decomposition here", "avoid the operator")
         raise NoForm("is a version that nobody has written a downgrade for", "avoid the operator")
+    if not step.scope.late and not gains_plain(kind, since):
+        return [(step.node, since - 1)]
     plan = widening(step, since - 1)
     if not plan:
         return [(step.node, since - 1)]

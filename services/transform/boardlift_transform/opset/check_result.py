@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import onnx
-from onnx import ModelProto, NodeProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from boardlift_transform.opset.schemas import schema_at
 from boardlift_transform.opset.scope import Scope
-from boardlift_transform.opset.strip_weights import HEAVY_BYTES, weight_bytes
+from boardlift_transform.opset.strip_weights import is_heavy
 from boardlift_transform.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -54,6 +54,19 @@ def check_result(model: ModelProto, nodes: Sequence[NodeProto], scope: Scope, lo
         raise ResultNotLegal(findings, low.target)
 
 
+def without_shape(graph: GraphProto) -> list[str]:
+    """Tensor outputs that declare no shape: runtimes take them, the checker doesn't."""
+    return [v.name for v in graph.output if v.type.HasField("tensor_type") and not v.type.tensor_type.HasField("shape")]
+
+
+def drop_outputs(graph: GraphProto, names: Sequence[str]) -> None:
+    """Take outputs off a graph that is only there to be checked."""
+    kept = [v for v in graph.output if v.name not in names]
+    if len(kept) != len(graph.output):
+        del graph.output[:]
+        graph.output.extend(kept)
+
+
 def walk(nodes: Sequence[NodeProto]) -> Iterator[NodeProto]:
     """All nodes, those of inner graphs included."""
     stack = list(nodes)
@@ -90,10 +103,15 @@ def full_check(model: ModelProto, nodes: Sequence[NodeProto], scope: Scope, low:
     graph.node.extend(nodes)
     graph.input.extend(model.graph.input)
     graph.output.extend(model.graph.output)
+    for value in graph.output:
+        scope.shape(value.name)
+        if value.name in scope.types:
+            value.type.CopyFrom(scope.types[value.name])
+    drop_outputs(graph, without_shape(graph))
     graph.sparse_initializer.extend(model.graph.sparse_initializer)
     names = {v.name for v in graph.input}
     for tensor in [*model.graph.initializer, *scope.new_tensors]:
-        if weight_bytes(tensor) <= HEAVY_BYTES:
+        if not is_heavy(tensor):
             graph.initializer.append(tensor)
         elif tensor.name not in names:
             graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))

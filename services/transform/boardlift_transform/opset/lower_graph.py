@@ -11,7 +11,7 @@ from boardlift_transform.opset.cast_around import step_types
 from boardlift_transform.opset.errors import NoForm, Offence
 from boardlift_transform.opset.inline_functions import MAX_NODES, expand, function_key
 from boardlift_transform.opset.registry import adapters
-from boardlift_transform.opset.schemas import NEWEST, schema_at
+from boardlift_transform.opset.schemas import NEWEST, PLAIN, schema_at
 from boardlift_transform.opset.scope import Scope
 from boardlift_transform.opset.step import Names, Step
 
@@ -151,6 +151,9 @@ class Lowering:
                 body.node.extend(fresh)
                 body.initializer.extend(inner.new_tensors)
                 del body.value_info[:]
+                for value in body.output:  # sizes that inference wrote there; a branch never taken may have others
+                    if value.type.HasField("tensor_type"):
+                        value.type.tensor_type.ClearField("shape")
         return True
 
     def _offend(self, node: NodeProto, version: int, why: NoForm) -> None:
@@ -203,6 +206,8 @@ def read_scope(graph: GraphProto, opset: int, parent: Scope | None = None) -> Sc
         if value.type.WhichOneof("value"):
             scope.types[value.name] = value.type
     scope.tensors.update((t.name, t) for t in graph.initializer)
+    kinds = {t.tensor_type.elem_type for t in scope.types.values()} | {t.data_type for t in graph.initializer}
+    scope.late = bool(kinds - PLAIN - {0}) or (parent is not None and parent.late)
     for node in graph.node:
         for name in node.output:
             if name:

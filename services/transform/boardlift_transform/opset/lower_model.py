@@ -8,11 +8,11 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto, NodeProto, helper, shape_inference
 
-from boardlift_transform.opset.check_result import ResultNotLegal, check_result
+from boardlift_transform.opset.check_result import ResultNotLegal, check_result, drop_outputs, without_shape
 from boardlift_transform.opset.errors import InvalidModel, Offence, UnsupportedDowngrade
 from boardlift_transform.opset.inline_functions import function_key
 from boardlift_transform.opset.lower_graph import Lowering, read_scope
-from boardlift_transform.opset.schemas import NEWEST
+from boardlift_transform.opset.schemas import NEWEST, PLAIN
 from boardlift_transform.opset.scope import Scope
 from boardlift_transform.opset.step import Names
 from boardlift_transform.opset.strip_weights import fix_shape, skeleton
@@ -54,8 +54,8 @@ def downgrade(
     own = read_opset(model)
     light = skeleton(model, input_shapes)
     functions = {function_key(f.domain, f.name, f.overload): f for f in light.functions}
-    check_source(light)
     light = infer(light, own)
+    check_source(light)
     low = Lowering(
         target=min(opset, own),
         functions=functions,
@@ -64,6 +64,7 @@ def downgrade(
     )
     scope = read_scope(light.graph, own)
     scope.tensors.update((t.name, t) for t in model.graph.initializer)
+    scope.late = scope.late or any(t.data_type not in PLAIN for t in model.graph.initializer)
     try:
         nodes = low.lower([*light.graph.node], scope, own)
     except (RecursionError, DecodeError) as why:
@@ -100,10 +101,12 @@ def check_source(light: ModelProto, full: bool = False) -> None:
     Raises:
         InvalidModel: What the checker found.
     """
-    if light.functions:
+    open_outputs = without_shape(light.graph)
+    if light.functions or open_outputs:
         bare = ModelProto()
         bare.CopyFrom(light)
         bare.ClearField("functions")  # the checker takes no function of another opset; here each has its own
+        drop_outputs(bare.graph, open_outputs)
         light = bare
     try:
         onnx.checker.check_model(light, full_check=full)
@@ -150,27 +153,32 @@ def assemble(
     ir_version: int,
 ) -> ModelProto:
     """Put the lowered nodes and the source's weights into a new model."""
-    result = ModelProto(
-        ir_version=ir_version, producer_name=model.producer_name, producer_version=model.producer_version,
-        domain=model.domain, model_version=model.model_version, doc_string=model.doc_string,
-    )  # fmt: skip
+    result = ModelProto()
+    result.CopyFrom(model)  # the one copy of the weights; copying tensor by tensor would cost twice
+    result.ir_version = ir_version
+    del result.opset_import[:]
     result.opset_import.append(helper.make_opsetid("", low.target))
     result.opset_import.extend(o for o in model.opset_import if o.domain in low.foreign)
-    result.metadata_props.extend(model.metadata_props)
+    for newer in ("functions", "configuration"):
+        result.ClearField(newer)
     source, graph = model.graph, result.graph
-    graph.name, graph.doc_string = source.name or "graph", source.doc_string
+    graph.name = source.name or "graph"
+    graph.ClearField("metadata_props")
+    del graph.node[:]
     graph.node.extend(nodes)
     for node in graph.node:
         for newer in ("overload", "metadata_props", "device_configurations"):
             node.ClearField(newer)
-    graph.input.extend(v for v in source.input if model.ir_version < 4 or v.name not in scope.frozen)
-    graph.output.extend(source.output)
-    graph.initializer.extend(source.initializer)
+    if scope.frozen and model.ir_version >= 4:
+        del graph.input[:]
+        graph.input.extend(v for v in source.input if v.name not in scope.frozen)
     graph.initializer.extend(scope.new_tensors)
-    graph.sparse_initializer.extend(source.sparse_initializer)
-    graph.quantization_annotation.extend(source.quantization_annotation)
     alive = {o for n in nodes for o in n.output}
+    del graph.value_info[:]
     graph.value_info.extend(v for v in source.value_info if v.name in alive)
+    for value in graph.output:
+        if not value.type.tensor_type.HasField("shape") and value.name in scope.types:
+            value.type.CopyFrom(scope.types[value.name])  # the checker asks for a shape where runtimes don't
     for item in [*graph.input, *graph.output, *graph.value_info, *graph.initializer]:
         item.ClearField("metadata_props")
     for value in graph.input:

@@ -20,6 +20,7 @@ from onnx.reference import ReferenceEvaluator
 
 from boardlift_transform.opset import InvalidModel, UnsupportedDowngrade, downgrade
 from boardlift_transform.opset.check_result import ResultNotLegal, misfits, walk
+from boardlift_transform.opset.schemas import PLAIN
 
 
 def runtime_faults() -> tuple:
@@ -141,6 +142,17 @@ def holds(case: NodeCase) -> bool:
         return False
 
 
+def is_beyond(model: ModelProto) -> bool:
+    """Values of types that no target has, or operators of other domains."""
+    nodes = list(walk(model.graph.node))
+    if any(n.op_type.startswith(BEYOND) or "Sequence" in n.op_type or n.domain not in ("", "ai.onnx") for n in nodes):
+        return True
+    with_types = onnx.shape_inference.infer_shapes(model).graph
+    kinds = {v.type.tensor_type.elem_type for g in ("input", "output", "value_info") for v in getattr(with_types, g)}
+    kinds |= {a.i for n in nodes for a in n.attribute if a.name in ("to", "output_datatype", "softmax_precision")}
+    return bool(kinds - PLAIN - {0})
+
+
 def verdict(case: NodeCase, target: int) -> str:
     try:
         result = downgrade(case.model, target)
@@ -173,7 +185,7 @@ def tally(cases: list[NodeCase], target: int) -> tuple[Counter, list[str], list[
     for case in cases:
         if case.opset <= target:
             continue
-        beyond = any(n.op_type.startswith(BEYOND) or "Sequence" in n.op_type for n in walk(case.model.graph.node))
+        beyond = is_beyond(case.model)
         found = verdict(case, target)
         counts[f"{found} (beyond)" if beyond else found] += 1
         if found in SILENT:

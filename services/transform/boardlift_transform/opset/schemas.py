@@ -10,6 +10,13 @@ from onnx import TensorProto, defs
 NEWEST = defs.onnx_opset_version()
 """Newest ai.onnx opset that the installed onnx knows."""
 
+PLAIN = frozenset(
+    {TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.BOOL, TensorProto.STRING}
+    | {TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64}
+    | {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
+)
+"""Element types that every target knows."""
+
 _SPECIAL = {"double": "DOUBLE", "float": "FLOAT"}
 
 
@@ -48,6 +55,15 @@ def allowed_types(op: str, opset: int) -> tuple[tuple[tuple[frozenset[int], str]
     inputs = tuple((named.get(p.type_str, frozenset({tensor_code(p.type_str)})), p.type_str) for p in schema.inputs)
     outputs = tuple((named.get(p.type_str, frozenset({tensor_code(p.type_str)})), p.type_str) for p in schema.outputs)
     return inputs, outputs
+
+
+@cache
+def gains_plain(op: str, since: int) -> bool:
+    """Whether a version takes element types that the version before doesn't, of those that every target knows."""
+    now, before = allowed_types(op, since), allowed_types(op, since - 1)
+    old = [(types, name) for side in before for types, name in side]
+    new = [(types, name) for side in now for types, name in side]
+    return any((a - b) & PLAIN for (a, _), (b, _) in zip(new, old, strict=False))
 
 
 def tensor_code(text: str) -> int:

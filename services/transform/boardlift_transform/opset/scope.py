@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +50,8 @@ class Scope:
     values: dict[str, Array | None] = field(default_factory=dict)
     frozen: set[str] = field(default_factory=set)
     """Initialisers whose value an adapter has read."""
+    late: bool = False
+    """Whether some value has an element type that no target knows."""
     refined: set[str] = field(default_factory=set)
     """Names whose shape was looked for once already."""
 
@@ -145,7 +148,7 @@ class Scope:
 
     def _is_small(self, name: str) -> bool:
         shape = self.shape(name)
-        return shape is None or int(np.prod([d or 0 for d in shape], dtype=np.float64)) <= FOLD_LIMIT
+        return shape is None or math.prod(d or 0 for d in shape) <= FOLD_LIMIT
 
     def _fold_shape(self, node: onnx.NodeProto) -> Array | None:
         dims = self.shape(node.input[0])

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import onnx
 from onnx import ModelProto, TensorProto, helper
 
-HEAVY_BYTES = 4096
-"""Initialisers above this size become inputs of the skeleton: shape inference reads only small constants."""
+HEAVY_ELEMENTS = 1024
+"""Initialisers of more elements become inputs of the skeleton: shape inference reads only small constants."""
 
 _ALL_IRS = 4
 """First IR version in which an initialiser needs no input of the same name."""
 
 
-def weight_bytes(tensor: TensorProto) -> int:
-    """Bytes of a tensor's payload, counted without reading it."""
-    if tensor.data_location == TensorProto.EXTERNAL:
-        return HEAVY_BYTES + 1
-    return len(tensor.raw_data) or 8 * (
-        len(tensor.float_data) + len(tensor.int32_data) + len(tensor.int64_data) + len(tensor.double_data)
-        + len(tensor.uint64_data) + len(tensor.string_data)
-    )  # fmt: skip
+def is_heavy(tensor: TensorProto) -> bool:
+    """Whether a tensor is a weight rather than a parameter; told by its shape, without touching its data."""
+    return tensor.data_location == TensorProto.EXTERNAL or math.prod(tensor.dims) > HEAVY_ELEMENTS
 
 
 def skeleton(model: ModelProto, input_shapes: Mapping[str, Sequence[int]] | None) -> ModelProto:
@@ -45,7 +41,7 @@ def skeleton(model: ModelProto, input_shapes: Mapping[str, Sequence[int]] | None
     graph.sparse_initializer.extend(source.sparse_initializer)
     names = {v.name for v in source.input}
     for tensor in source.initializer:
-        if weight_bytes(tensor) > HEAVY_BYTES:
+        if is_heavy(tensor):
             if tensor.name not in names:
                 graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
         else:
