@@ -20,7 +20,7 @@ from rich.text import Text
 
 from boardlift._job import Job
 from boardlift.cli.job_view import JobView, Row
-from boardlift.cli.output import seconds_text
+from boardlift.cli.output import printable, seconds_text
 from boardlift.cli.session import Session
 from boardlift.errors import BoardliftError
 from boardlift.models import JobInfo
@@ -113,9 +113,9 @@ class _Screen:
     def _cells(self, row: Row) -> tuple[Text, ...]:
         colour = _COLOURS.get(row.state, "dim")
         rest = self._view.remaining_s(row)
-        detail = row.failure or row.step
+        detail = printable(row.failure or row.step)
         if row.state == "running":
-            detail = f"{row.step} {row.fraction:.0%}" if row.step else ""
+            detail = f"{printable(row.step)} {row.fraction:.0%}" if row.step else ""
         elif row.state == "succeeded":
             detail = "from the cache" if row.cached else ""
         return (

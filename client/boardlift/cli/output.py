@@ -45,12 +45,12 @@ class Output:
     def line(self, text: str = "", style: str = "") -> None:
         """Print a line of a result; nothing in JSON mode."""
         if not self.json_mode:
-            self._console.print(Text(text, style=style))
+            self._console.print(Text(printable(text), style=style))
 
     def note(self, text: str) -> None:
         """Print a line that is no result, on standard error; nothing in JSON mode."""
         if not self.json_mode:
-            self._errors.print(Text(text))
+            self._errors.print(Text(printable(text)))
 
     def table(self, headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Print an aligned table; nothing in JSON mode."""
@@ -58,7 +58,7 @@ class Output:
             for position, cells in enumerate(align(headers, rows)):
                 text = Text()
                 for cell in cells:
-                    text.append(cell, style="bold" if not position else _STYLES.get(cell.strip(), ""))
+                    text.append(printable(cell), style="bold" if not position else _STYLES.get(cell.strip(), ""))
                 text.rstrip()
                 self._console.print(text)
 
@@ -67,7 +67,7 @@ class Output:
         self._problem(failure.code, failure.message, failure.subject, failure.remedy)
         if not self.json_mode:
             for text in failure.evidence[-8:]:
-                self._errors.print(Text(f"    | {text}"))
+                self._errors.print(Text(printable(f"    | {text}")))
 
     def findings(self, findings: Iterable[Finding]) -> None:
         """Print findings, a line each, with their remedies."""
@@ -90,11 +90,17 @@ class Output:
     def _problem(self, code: str, message: str, subject: str, remedy: str) -> None:
         if self.json_mode:
             return
-        self._errors.print(Text.assemble(("error ", "bold red"), (code, "bold"), f": {message}"))
+        head = (printable(code), "bold")
+        self._errors.print(Text.assemble(("error ", "bold red"), head, printable(f": {message}")))
         if subject:
-            self._errors.print(Text(f"    at: {subject}"))
+            self._errors.print(Text(printable(f"    at: {subject}")))
         if remedy:
-            self._errors.print(Text(f"    remedy: {remedy}"))
+            self._errors.print(Text(printable(f"    remedy: {remedy}")))
+
+
+def printable(text: str) -> str:
+    """Return text without what a terminal would obey: node names and tools' lines come from outside."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def align(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[list[str]]:

@@ -119,6 +119,14 @@ def test_a_pass_without_a_gate_on_accuracy_says_so(capsys):
     assert "No gate on accuracy" in capsys.readouterr().out
 
 
+def test_names_from_outside_do_not_drive_the_terminal(capsys):
+    evil = Failure("X", "\x1b]0;title\x07", "node\x1b[2J", "r\r", ("\x1b[31m",))
+    verdict = Verdict("fail", ("\x1b[2J",), "", (VariantVerdict("v\x1b[1m", "fail"),))
+    print_end(Output(json_mode=False), JobInfo("j", "failed", error=evil, verdict=verdict))
+    captured = capsys.readouterr()
+    assert not set("\x1b\x07\r") & set(captured.out + captured.err)
+
+
 def test_html_is_escaped():
     assert "<script>" not in job_html(JobInfo("<script>", "running"))
     assert "0.998524 simulated" in job_html(JOB)
