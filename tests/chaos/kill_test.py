@@ -7,50 +7,19 @@ import collections
 import os
 import random
 import time
-import uuid
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 from boardlift.v1 import job_pb2, job_pb2_grpc
 from boardlift_servicekit import channels
 from support import jobs
+from support.persist import submit, wait_for_end
 from support.stack import Process, Stack, running
 
 JOBS = 40
 KILLS = 14
 SUCCEEDED = job_pb2.StageRecord.STATE_SUCCEEDED
-
-
-async def persist(make: Any, seconds: float = 60.0) -> Any:
-    """Repeat a call while servers are away, as a client does."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            return await make()
-        except grpc.aio.AioRpcError as error:
-            if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED) or time.monotonic() > end:
-                raise
-            await asyncio.sleep(0.2)
-
-
-async def submit(addresses: list[Any], dataset: Any, index: int) -> str:
-    channel = addresses[index % len(addresses)]
-    request_id = str(uuid.uuid4())
-    job = await persist(lambda: jobs.create(channel, jobs.spec(dataset, f"chaos{index}"), request_id))
-    return str(job.id)
-
-
-async def wait_for_end(channel: Any, job_id: str) -> Any:
-    stub = job_pb2_grpc.JobServiceStub(channel)
-    end = time.monotonic() + 90
-    while True:
-        answer = await persist(lambda: stub.GetJob(job_pb2.GetJobRequest(job_id=job_id), timeout=5))
-        if answer.job.state in jobs.ENDED:
-            return answer.job
-        assert time.monotonic() < end, f"job did not end: {answer.job}"
-        await asyncio.sleep(0.5)
 
 
 async def kill_at_random(stack: Stack, rng: random.Random) -> list[str]:

@@ -46,7 +46,7 @@ async def connect(servers: str | list[str], name: str, *, wait_s: float = 20.0, 
     """Connect and keep reconnecting for ever.
 
     Args:
-        servers: URL or URLs, `nats://host:port` or `tls://host:port`.
+        servers: URLs `nats://host:port` or `tls://host:port`, as a list or separated by commas.
         name: Shown in the server's list of connections.
         wait_s: Seconds to wait for the first connection.
         **options: Further options of `nats.connect`, for example `tls`, `user_credentials`, `inbox_prefix`.
@@ -70,7 +70,7 @@ async def connect(servers: str | list[str], name: str, *, wait_s: float = 20.0, 
         "error_cb": on_error,
         "closed_cb": on_closed,
     }
-    urls = [servers] if isinstance(servers, str) else list(servers)
+    urls = servers.split(",") if isinstance(servers, str) else list(servers)
     try:
         return await asyncio.wait_for(nats.connect(urls, name=name, **{**settings, **options}), timeout=wait_s)
     except (OSError, nats.errors.Error, asyncio.TimeoutError) as error:
