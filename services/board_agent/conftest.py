@@ -49,6 +49,8 @@ class Materials:
 
     def __init__(self, folder: Path, name: str, toolchain: Path, work: Path, samples: int = 4) -> None:
         self.model = folder / name / f"{name}.bin"
+        self.calibration = folder / name / "calibration.npz"
+        self.quant_info = folder / name / f"{name}_quant_info.json"
         self.quantized = folder / name / f"{name}_quantized_model.onnx"
         self.float_model = folder / name / "model.onnx"
         session = onnxruntime.InferenceSession(str(self.float_model))
@@ -68,12 +70,21 @@ class Materials:
             self.quantized_outputs = {key: data[key] for key in data.files}
 
 
+class Shelf(dict):
+    """Materials by model name, made when first asked for."""
+
+    def __init__(self, make) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> Materials:
+        self[name] = self._make(name)
+        return self[name]
+
+
 @pytest.fixture(scope="session")
-def materials(compiled_models: Path, toolchain: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Materials]:
-    return {
-        name: Materials(compiled_models, name, toolchain, tmp_path_factory.mktemp(name))
-        for name in ("policy16", "padded")
-    }
+def materials(compiled_models: Path, toolchain: Path, tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+    return Shelf(lambda name: Materials(compiled_models, name, toolchain, tmp_path_factory.mktemp(name)))
 
 
 class AgentProcess:

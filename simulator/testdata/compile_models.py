@@ -1,10 +1,12 @@
-# ruff: noqa: D103
 """Builds small seeded models and compiles them with the real toolchain, for tests: FOLDER/<name>/<name>.bin and more.
 
     python compile_models.py FOLDER [NAME...]
 
-Names: policy16 policy8 (an Elu MLP, 225 -> 12), padded (two inputs, a CPU Softmax between two subgraphs, integer
-outputs with padding), camera (NV12 picture, NHWC integer outputs with per-channel scales).
+Good ones: policy16 policy8 (an Elu MLP, 225 -> 12), plain and padded (two inputs, a CPU Softmax between two subgraphs;
+padded has integer outputs), camera (NV12 picture, NHWC integer outputs with per-channel scales), twins (two inputs of
+equal shape), softend (Softmax on the CPU at the end), older (the policy of another round).
+Broken ones: unnormalised (calibrated with values 255 times too large), few (calibrated with two quiet samples),
+overflow and overflow16 (one hidden channel a thousand times louder than the others).
 """
 
 from __future__ import annotations
@@ -32,14 +34,18 @@ def floats(name: str, shape: tuple[int, ...]) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 
-def policy() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
-    rng = np.random.default_rng(7)
+def policy(seed: int = 7, loud: float = 1.0) -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
+    rng = np.random.default_rng(seed)
     widths = [225, 256, 128, 12]
     constants = [numpy_helper.from_array(np.array([1, 225, 1, 1]), "wrap_shape")]
     nodes = [helper.make_node("Reshape", ["obs_4d", "wrap_shape"], ["x"], name="wrap")]
     last = "x"
     for i in range(3):
         weight = rng.standard_normal((widths[i + 1], widths[i], 1, 1)) / np.sqrt(widths[i])
+        if i == 0:
+            weight[0] *= loud
+        if i == 1:
+            weight[:, 0] /= loud
         constants += [tensor(weight, f"w{i}"), tensor(rng.standard_normal(widths[i + 1]) * 0.1, f"b{i}")]
         out = "actions" if i == 2 else f"h{i}"
         nodes.append(helper.make_node("Conv", [last, f"w{i}", f"b{i}"], [out], name=f"fc{i}"))
@@ -92,17 +98,68 @@ def camera() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
     return graph, {"images": (1, 3, 64, 96)}
 
 
+def older() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
+    return policy(seed=17)
+
+
+def overflow() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
+    return policy(loud=1000.0)
+
+
+def twins() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
+    rng = np.random.default_rng(12)
+    constants = [tensor(rng.standard_normal((6, 4, 1, 1)), "wl"), tensor(rng.standard_normal((6, 4, 3, 3)) / 3, "wr")]
+    nodes = [
+        helper.make_node("Conv", ["left", "wl"], ["l"], name="cl"),
+        helper.make_node("Conv", ["right", "wr"], ["r"], name="cr", pads=[1] * 4),
+        helper.make_node("Add", ["l", "r"], ["both"], name="add"),
+        helper.make_node("Relu", ["both"], ["y"], name="relu"),
+    ]
+    shapes = {"left": (1, 4, 6, 7), "right": (1, 4, 6, 7)}
+    inputs = [floats(n, s) for n, s in shapes.items()]
+    return helper.make_graph(nodes, "twins", inputs, [floats("y", (1, 6, 6, 7))], constants), shapes
+
+
+def softend() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
+    rng = np.random.default_rng(13)
+    constants = [tensor(rng.standard_normal((40, 16, 1, 1)) / 2, "w")]
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="c"),
+        helper.make_node("Softmax", ["c"], ["scores"], name="softmax", axis=1),
+    ]
+    graph = helper.make_graph(
+        nodes, "softend", [floats("x", (1, 16, 1, 1))], [floats("scores", (1, 40, 1, 1))], constants
+    )
+    return graph, {"x": (1, 16, 1, 1)}
+
+
 MODELS = {
     "policy16": (policy, {"optimization": "set_all_nodes_int16"}, {}, "featuremap"),
     "policy8": (policy, {}, {}, "featuremap"),
     "padded": (padded, {}, {"remove_node_type": "Dequantize"}, "featuremap"),
     "plain": (padded, {}, {}, "featuremap"),
     "camera": (camera, {}, {"remove_node_type": "Dequantize"}, "nv12"),
+    "twins": (twins, {}, {}, "featuremap"),
+    "softend": (softend, {}, {}, "featuremap"),
+    "older": (older, {}, {}, "featuremap"),
+    "unnormalised": (policy, {}, {}, "featuremap"),
+    "few": (policy, {}, {}, "featuremap"),
+    "overflow": (overflow, {}, {}, "featuremap"),
+    "overflow16": (overflow, {"optimization": "set_all_nodes_int16"}, {}, "featuremap"),
 }
 
 
+def calibration(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    if name == "camera":
+        return rng.integers(0, 256, (SAMPLES, *shape)).astype(np.float32)
+    data = rng.standard_normal((SAMPLES, *shape)).astype(np.float32)
+    if name == "unnormalised":
+        return data * np.float32(255)
+    return data[:2] * np.float32(0.15) if name == "few" else data
+
+
 def settings(name: str, shapes: dict[str, tuple[int, ...]]) -> dict[str, dict[str, object]]:
-    _, calibration, model, kind = MODELS[name]
+    _, more, model, kind = MODELS[name]
     many = len(shapes)
 
     def each(value: str) -> str:
@@ -130,7 +187,7 @@ def settings(name: str, shapes: dict[str, tuple[int, ...]]) -> dict[str, dict[st
             "cal_data_dir": ";".join(f"calibration_{n}" for n in shapes),
             "cal_data_type": each("float32"),
             "calibration_type": "max",
-            **calibration,
+            **more,
         },
         "compiler_parameters": {
             "compile_mode": "latency",
@@ -148,11 +205,11 @@ def compile_model(name: str, folder: Path, toolchain: Path) -> None:
         work = Path(text)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7)
         onnx.save(model, work / "model.onnx")
-        for key, shape in shapes.items():
+        data = {key: calibration(name, shape, rng) for key, shape in shapes.items()}
+        for key, samples in data.items():
             (work / f"calibration_{key}").mkdir()
-            for i in range(SAMPLES):
-                sample = rng.integers(0, 256, shape) if MODELS[name][3] == "nv12" else rng.standard_normal(shape)
-                sample.astype(np.float32).tofile(work / f"calibration_{key}" / f"{i}.bin")
+            for i, sample in enumerate(samples):
+                sample.tofile(work / f"calibration_{key}" / f"{i}.bin")
         # JSON is YAML
         (work / "config.yaml").write_text(json.dumps(settings(name, shapes)))
         environment = {"PATH": f"{toolchain}/bin:/usr/bin:/bin", "HOME": text, "TMPDIR": text, "PYTHONHASHSEED": "0"}
@@ -163,9 +220,10 @@ def compile_model(name: str, folder: Path, toolchain: Path) -> None:
         part = folder / f"{name}.part"
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        for file in (f"{name}.bin", f"{name}_quantized_model.onnx"):
+        for file in (f"{name}.bin", f"{name}_quantized_model.onnx", f"{name}_quant_info.json"):
             shutil.copy(work / "out" / file, part / file)
         shutil.copy(work / "model.onnx", part / "model.onnx")
+        np.savez(part / "calibration.npz", **data)
         part.rename(folder / name)
 
 

@@ -3,6 +3,7 @@ from boardlift.v1 import toolchain_pb2 as _toolchain_pb2
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
@@ -208,3 +209,163 @@ class RunResult(_message.Message):
     log: _artifact_pb2.ArtifactRef
     execution: _toolchain_pb2.ExecutionInfo
     def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., board: _Optional[_Union[BoardInfo, _Mapping]] = ..., tensors: _Optional[_Iterable[_Union[BoardTensor, _Mapping]]] = ..., board_vs_float: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., board_vs_quantized: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., latency: _Optional[_Iterable[_Union[LatencyResult, _Mapping]]] = ..., cpu_baseline: _Optional[_Union[LatencyResult, _Mapping]] = ..., states: _Optional[_Iterable[_Union[BoardState, _Mapping]]] = ..., board_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., log: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ...) -> None: ...
+
+class DiagnoseModelRequest(_message.Message):
+    __slots__ = ("run_id", "job_id", "compiled_model", "quantized_model", "samples", "reference_outputs", "quantized_outputs", "user_outputs", "user_inputs", "calibration", "other_outputs", "nodes", "sample_limit", "bit_check")
+    class BitCheckOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        BIT_CHECK_OUTCOME_UNSPECIFIED: _ClassVar[DiagnoseModelRequest.BitCheckOutcome]
+        BIT_CHECK_OUTCOME_EQUAL: _ClassVar[DiagnoseModelRequest.BitCheckOutcome]
+        BIT_CHECK_OUTCOME_DIFFERENT: _ClassVar[DiagnoseModelRequest.BitCheckOutcome]
+    BIT_CHECK_OUTCOME_UNSPECIFIED: DiagnoseModelRequest.BitCheckOutcome
+    BIT_CHECK_OUTCOME_EQUAL: DiagnoseModelRequest.BitCheckOutcome
+    BIT_CHECK_OUTCOME_DIFFERENT: DiagnoseModelRequest.BitCheckOutcome
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    COMPILED_MODEL_FIELD_NUMBER: _ClassVar[int]
+    QUANTIZED_MODEL_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    REFERENCE_OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    QUANTIZED_OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    USER_OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    USER_INPUTS_FIELD_NUMBER: _ClassVar[int]
+    CALIBRATION_FIELD_NUMBER: _ClassVar[int]
+    OTHER_OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    BIT_CHECK_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    job_id: str
+    compiled_model: _artifact_pb2.ArtifactRef
+    quantized_model: _artifact_pb2.ArtifactRef
+    samples: _artifact_pb2.ArtifactRef
+    reference_outputs: _artifact_pb2.ArtifactRef
+    quantized_outputs: _artifact_pb2.ArtifactRef
+    user_outputs: _artifact_pb2.ArtifactRef
+    user_inputs: _artifact_pb2.ArtifactRef
+    calibration: _artifact_pb2.ArtifactRef
+    other_outputs: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.NamedArtifact]
+    nodes: _containers.RepeatedCompositeFieldContainer[DiagnosedNode]
+    sample_limit: int
+    bit_check: DiagnoseModelRequest.BitCheckOutcome
+    def __init__(self, run_id: _Optional[str] = ..., job_id: _Optional[str] = ..., compiled_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., samples: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., reference_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., user_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., user_inputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., calibration: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., other_outputs: _Optional[_Iterable[_Union[_toolchain_pb2.NamedArtifact, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[DiagnosedNode, _Mapping]]] = ..., sample_limit: _Optional[int] = ..., bit_check: _Optional[_Union[DiagnoseModelRequest.BitCheckOutcome, str]] = ...) -> None: ...
+
+class DiagnosedNode(_message.Message):
+    __slots__ = ("name", "on_cpu", "precision", "cosine")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ON_CPU_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    COSINE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    on_cpu: bool
+    precision: str
+    cosine: float
+    def __init__(self, name: _Optional[str] = ..., on_cpu: bool = ..., precision: _Optional[str] = ..., cosine: _Optional[float] = ...) -> None: ...
+
+class Diagnosis(_message.Message):
+    __slots__ = ("cause", "stage", "confidence", "message", "subject", "evidence", "next_step")
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    NEXT_STEP_FIELD_NUMBER: _ClassVar[int]
+    cause: str
+    stage: str
+    confidence: float
+    message: str
+    subject: str
+    evidence: _containers.RepeatedScalarFieldContainer[str]
+    next_step: str
+    def __init__(self, cause: _Optional[str] = ..., stage: _Optional[str] = ..., confidence: _Optional[float] = ..., message: _Optional[str] = ..., subject: _Optional[str] = ..., evidence: _Optional[_Iterable[str]] = ..., next_step: _Optional[str] = ...) -> None: ...
+
+class DiagnoseModelResponse(_message.Message):
+    __slots__ = ("sequence", "progress", "log", "result")
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    progress: _toolchain_pb2.Progress
+    log: _toolchain_pb2.LogLine
+    result: DiagnoseResult
+    def __init__(self, sequence: _Optional[int] = ..., progress: _Optional[_Union[_toolchain_pb2.Progress, _Mapping]] = ..., log: _Optional[_Union[_toolchain_pb2.LogLine, _Mapping]] = ..., result: _Optional[_Union[DiagnoseResult, _Mapping]] = ...) -> None: ...
+
+class DiagnoseResult(_message.Message):
+    __slots__ = ("failure", "diagnoses", "board", "board_vs_float", "board_vs_quantized", "user_vs_board", "execution")
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    DIAGNOSES_FIELD_NUMBER: _ClassVar[int]
+    BOARD_FIELD_NUMBER: _ClassVar[int]
+    BOARD_VS_FLOAT_FIELD_NUMBER: _ClassVar[int]
+    BOARD_VS_QUANTIZED_FIELD_NUMBER: _ClassVar[int]
+    USER_VS_BOARD_FIELD_NUMBER: _ClassVar[int]
+    EXECUTION_FIELD_NUMBER: _ClassVar[int]
+    failure: _toolchain_pb2.StageFailure
+    diagnoses: _containers.RepeatedCompositeFieldContainer[Diagnosis]
+    board: BoardInfo
+    board_vs_float: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.OutputComparison]
+    board_vs_quantized: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.OutputComparison]
+    user_vs_board: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.OutputComparison]
+    execution: _toolchain_pb2.ExecutionInfo
+    def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., diagnoses: _Optional[_Iterable[_Union[Diagnosis, _Mapping]]] = ..., board: _Optional[_Union[BoardInfo, _Mapping]] = ..., board_vs_float: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., board_vs_quantized: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., user_vs_board: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ...) -> None: ...
+
+class CompareModelsRequest(_message.Message):
+    __slots__ = ("run_id", "job_id", "first_model", "second_model", "rounds", "frames", "threads")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    FIRST_MODEL_FIELD_NUMBER: _ClassVar[int]
+    SECOND_MODEL_FIELD_NUMBER: _ClassVar[int]
+    ROUNDS_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    THREADS_FIELD_NUMBER: _ClassVar[int]
+    run_id: str
+    job_id: str
+    first_model: _artifact_pb2.ArtifactRef
+    second_model: _artifact_pb2.ArtifactRef
+    rounds: int
+    frames: int
+    threads: int
+    def __init__(self, run_id: _Optional[str] = ..., job_id: _Optional[str] = ..., first_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., second_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., rounds: _Optional[int] = ..., frames: _Optional[int] = ..., threads: _Optional[int] = ...) -> None: ...
+
+class CompareModelsResponse(_message.Message):
+    __slots__ = ("sequence", "progress", "log", "result")
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    progress: _toolchain_pb2.Progress
+    log: _toolchain_pb2.LogLine
+    result: CompareResult
+    def __init__(self, sequence: _Optional[int] = ..., progress: _Optional[_Union[_toolchain_pb2.Progress, _Mapping]] = ..., log: _Optional[_Union[_toolchain_pb2.LogLine, _Mapping]] = ..., result: _Optional[_Union[CompareResult, _Mapping]] = ...) -> None: ...
+
+class CompareResult(_message.Message):
+    __slots__ = ("failure", "verdict", "figures", "first_rounds_ms", "second_rounds_ms", "board", "states", "execution")
+    class Verdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        VERDICT_UNSPECIFIED: _ClassVar[CompareResult.Verdict]
+        VERDICT_FIRST_FASTER: _ClassVar[CompareResult.Verdict]
+        VERDICT_SECOND_FASTER: _ClassVar[CompareResult.Verdict]
+        VERDICT_UNDECIDED: _ClassVar[CompareResult.Verdict]
+    VERDICT_UNSPECIFIED: CompareResult.Verdict
+    VERDICT_FIRST_FASTER: CompareResult.Verdict
+    VERDICT_SECOND_FASTER: CompareResult.Verdict
+    VERDICT_UNDECIDED: CompareResult.Verdict
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    FIGURES_FIELD_NUMBER: _ClassVar[int]
+    FIRST_ROUNDS_MS_FIELD_NUMBER: _ClassVar[int]
+    SECOND_ROUNDS_MS_FIELD_NUMBER: _ClassVar[int]
+    BOARD_FIELD_NUMBER: _ClassVar[int]
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    EXECUTION_FIELD_NUMBER: _ClassVar[int]
+    failure: _toolchain_pb2.StageFailure
+    verdict: CompareResult.Verdict
+    figures: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.Figure]
+    first_rounds_ms: _containers.RepeatedScalarFieldContainer[float]
+    second_rounds_ms: _containers.RepeatedScalarFieldContainer[float]
+    board: BoardInfo
+    states: _containers.RepeatedCompositeFieldContainer[BoardState]
+    execution: _toolchain_pb2.ExecutionInfo
+    def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., verdict: _Optional[_Union[CompareResult.Verdict, str]] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., first_rounds_ms: _Optional[_Iterable[float]] = ..., second_rounds_ms: _Optional[_Iterable[float]] = ..., board: _Optional[_Union[BoardInfo, _Mapping]] = ..., states: _Optional[_Iterable[_Union[BoardState, _Mapping]]] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ...) -> None: ...

@@ -45,6 +45,16 @@ class BoardAgentServiceStub(object):
                 request_serializer=boardlift_dot_v1_dot_board__agent__pb2.RunModelRequest.SerializeToString,
                 response_deserializer=boardlift_dot_v1_dot_board__agent__pb2.RunModelResponse.FromString,
                 _registered_method=True)
+        self.DiagnoseModel = channel.unary_stream(
+                '/boardlift.v1.BoardAgentService/DiagnoseModel',
+                request_serializer=boardlift_dot_v1_dot_board__agent__pb2.DiagnoseModelRequest.SerializeToString,
+                response_deserializer=boardlift_dot_v1_dot_board__agent__pb2.DiagnoseModelResponse.FromString,
+                _registered_method=True)
+        self.CompareModels = channel.unary_stream(
+                '/boardlift.v1.BoardAgentService/CompareModels',
+                request_serializer=boardlift_dot_v1_dot_board__agent__pb2.CompareModelsRequest.SerializeToString,
+                response_deserializer=boardlift_dot_v1_dot_board__agent__pb2.CompareModelsResponse.FromString,
+                _registered_method=True)
 
 
 class BoardAgentServiceServicer(object):
@@ -65,6 +75,20 @@ class BoardAgentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DiagnoseModel(self, request, context):
+        """Finds out why outputs are wrong: runs the model, retries known mistakes, names the one that explains what was seen.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CompareModels(self, request, context):
+        """Measures two compiled models in turns on this board, so that drift can't decide, and says which is faster.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_BoardAgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -77,6 +101,16 @@ def add_BoardAgentServiceServicer_to_server(servicer, server):
                     servicer.RunModel,
                     request_deserializer=boardlift_dot_v1_dot_board__agent__pb2.RunModelRequest.FromString,
                     response_serializer=boardlift_dot_v1_dot_board__agent__pb2.RunModelResponse.SerializeToString,
+            ),
+            'DiagnoseModel': grpc.unary_stream_rpc_method_handler(
+                    servicer.DiagnoseModel,
+                    request_deserializer=boardlift_dot_v1_dot_board__agent__pb2.DiagnoseModelRequest.FromString,
+                    response_serializer=boardlift_dot_v1_dot_board__agent__pb2.DiagnoseModelResponse.SerializeToString,
+            ),
+            'CompareModels': grpc.unary_stream_rpc_method_handler(
+                    servicer.CompareModels,
+                    request_deserializer=boardlift_dot_v1_dot_board__agent__pb2.CompareModelsRequest.FromString,
+                    response_serializer=boardlift_dot_v1_dot_board__agent__pb2.CompareModelsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -134,6 +168,60 @@ class BoardAgentService(object):
             '/boardlift.v1.BoardAgentService/RunModel',
             boardlift_dot_v1_dot_board__agent__pb2.RunModelRequest.SerializeToString,
             boardlift_dot_v1_dot_board__agent__pb2.RunModelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiagnoseModel(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/boardlift.v1.BoardAgentService/DiagnoseModel',
+            boardlift_dot_v1_dot_board__agent__pb2.DiagnoseModelRequest.SerializeToString,
+            boardlift_dot_v1_dot_board__agent__pb2.DiagnoseModelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CompareModels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/boardlift.v1.BoardAgentService/CompareModels',
+            boardlift_dot_v1_dot_board__agent__pb2.CompareModelsRequest.SerializeToString,
+            boardlift_dot_v1_dot_board__agent__pb2.CompareModelsResponse.FromString,
             options,
             channel_credentials,
             insecure,

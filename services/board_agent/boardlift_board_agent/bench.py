@@ -1,17 +1,22 @@
-"""What one run works with: request, artifacts, tool, board, log, private folder, result."""
+"""What one piece of work on the board has at hand: artifacts, tool, board, log, a private folder that goes away."""
 
 from __future__ import annotations
 
+import shutil
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from boardlift.errors import BoardliftError, ConflictError
 from boardlift.v1 import board_agent_pb2
 from boardlift_servicekit.artifacts import ArtifactStore
 from boardlift_servicekit.executions import Emitter
 
 from boardlift_board_agent.board_tool import BoardTool
-from boardlift_board_agent.failures import ToolRun
-from boardlift_board_agent.watch_board import BoardWatch
+from boardlift_board_agent.failures import ModelRefused, ToolRun
+from boardlift_board_agent.watch_board import BoardWatch, Snapshot
 
 
 @dataclass(frozen=True)
@@ -22,20 +27,37 @@ class Limits:
     perf_s: float = 300.0
 
 
-@dataclass
-class Bench:
-    """Everything one run works with."""
+@dataclass(frozen=True)
+class Parts:
+    """What all work on this board shares."""
 
-    request: board_agent_pb2.RunModelRequest
+    store: ArtifactStore
+    tool: BoardTool
+    watch: BoardWatch
+    work: Path
+    """Folder for private folders."""
+    limits: Limits
+
+
+@dataclass
+class Desk:
+    """One piece of work."""
+
     store: ArtifactStore
     tool: BoardTool
     watch: BoardWatch
     emit: Emitter
     folder: Path
-    """Private folder of this run."""
+    """Private folder."""
     limits: Limits
-    result: board_agent_pb2.RunResult = field(default_factory=board_agent_pb2.RunResult)
+    before: Snapshot
+    """The board when the work began."""
     log: list[str] = field(default_factory=list)
+
+    @property
+    def simulated(self) -> bool:
+        """The board is a stand-in."""
+        return self.watch.simulated
 
     @property
     def model(self) -> Path:
@@ -54,3 +76,59 @@ class Bench:
         if run.header.hbrt:
             self.watch.learn(run.header)
         return run
+
+
+@dataclass
+class Bench(Desk):
+    """A run of a model with its result in the making."""
+
+    request: board_agent_pb2.RunModelRequest = field(default_factory=board_agent_pb2.RunModelRequest)
+    result: board_agent_pb2.RunResult = field(default_factory=board_agent_pb2.RunResult)
+
+
+@asynccontextmanager
+async def open_desk(parts: Parts, emit: Emitter, job: str) -> AsyncIterator[Desk]:
+    """Takes the board for one piece of work and leaves nothing behind.
+
+    Args:
+        parts: what all work shares.
+        emit: progress and log lines.
+        job: shown as the board's user.
+
+    Raises:
+        ConflictError: BOARD_UNFIT when the board takes no work.
+    """
+    folder = parts.work / f"run-{uuid.uuid4().hex}"
+    folder.mkdir(parents=True, mode=0o700)
+    watch = parts.watch
+    try:
+        before = await watch.look()
+        refuse_unfit(before)
+        watch.busy_job = job or "run"
+        yield Desk(parts.store, parts.tool, watch, emit, folder, parts.limits, before)
+        watch.count_failure(False)
+    except ModelRefused:
+        watch.count_failure(False)
+        raise
+    except BoardliftError as error:
+        watch.count_failure(error.reason.startswith("TOOL_"))
+        raise
+    finally:
+        watch.busy_job = ""
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def refuse_unfit(snapshot: Snapshot) -> None:
+    """Pass a board that may take work.
+
+    Raises:
+        ConflictError: BOARD_UNFIT with the reasons.
+    """
+    blocking = [fact for fact in snapshot.facts if fact.blocking]
+    if blocking:
+        raise ConflictError(
+            f"The board takes no work: {blocking[0].message}",
+            reason="BOARD_UNFIT",
+            remedy=blocking[0].remedy,
+            metadata={"reasons": ",".join(fact.code for fact in blocking)},
+        )

@@ -31,6 +31,10 @@ class Inference:
     plain_copies: tuple[str, ...]
     """Outputs whose dumped memory shows the plain-copy trace: written without the stride."""
     samples: int
+    raw: dict[str, Array]
+    """Output name -> native integers or floats [n, ...], before dequantisation."""
+    memory: dict[str, tuple[bytes, ...]]
+    """Output name -> dumped memory per sample."""
 
 
 async def run_samples(
@@ -61,6 +65,8 @@ async def run_samples(
         )
     count = min(len(samples[t.name]) for t in inputs)
     gathered: dict[str, list[Array]] = {t.name: [] for t in outputs}
+    raw: dict[str, list[Array]] = {t.name: [] for t in outputs}
+    memories: dict[str, list[bytes]] = {t.name: [] for t in outputs}
     plain: set[str] = set()
     dump = work / "dump"
     dump.mkdir(exist_ok=True)
@@ -77,10 +83,16 @@ async def run_samples(
             memory = _dumped(dump, position, spec)
             if find_plain_copy(memory, spec):
                 plain.add(spec.name)
-            gathered[spec.name].append(dequantize(unpack(memory, spec), spec))
+            values = unpack(memory, spec)
+            raw[spec.name].append(values)
+            memories[spec.name].append(memory)
+            gathered[spec.name].append(dequantize(values, spec))
         tell(index + 1)
     stacked = {name: np.stack(values) for name, values in gathered.items()}
-    return Inference(stacked, tuple(sorted(plain)), count)
+    raw_stacked = {name: np.stack(values) for name, values in raw.items()}
+    return Inference(
+        stacked, tuple(sorted(plain)), count, raw_stacked, {name: tuple(m) for name, m in memories.items()}
+    )
 
 
 def _dumped(folder: Path, index: int, spec: TensorSpec) -> bytes:

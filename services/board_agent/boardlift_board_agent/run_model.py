@@ -6,17 +6,13 @@ Nothing of the caller's becomes a path: files get names of ours in a private fol
 from __future__ import annotations
 
 import shutil
-import uuid
-from pathlib import Path
 
-from boardlift.errors import BoardliftError, ConflictError, InvalidInputError
+from boardlift.errors import InvalidInputError
 from boardlift.v1 import board_agent_pb2, toolchain_pb2
-from boardlift_servicekit.artifacts import ArtifactStore
 from boardlift_servicekit.executions import Emitter
 
 from boardlift_board_agent import convert
-from boardlift_board_agent.bench import Bench, Limits
-from boardlift_board_agent.board_tool import BoardTool
+from boardlift_board_agent.bench import Bench, Parts, open_desk
 from boardlift_board_agent.failures import ModelRefused, check_run
 from boardlift_board_agent.hrt_model_exec import (
     model_info_command,
@@ -25,28 +21,16 @@ from boardlift_board_agent.infer_on_board import infer_on_board
 from boardlift_board_agent.measure_on_board import measure_on_board, time_on_cpu
 from boardlift_board_agent.parse_report import parse_model_info
 from boardlift_board_agent.tensor_spec import TensorSpec
-from boardlift_board_agent.watch_board import BoardWatch, Snapshot
+from boardlift_board_agent.watch_board import Snapshot
 
 
-async def run_model(
-    request: board_agent_pb2.RunModelRequest,
-    store: ArtifactStore,
-    tool: BoardTool,
-    watch: BoardWatch,
-    emit: Emitter,
-    work: Path,
-    limits: Limits,
-) -> board_agent_pb2.RunResult:
+async def run_model(request: board_agent_pb2.RunModelRequest, parts: Parts, emit: Emitter) -> board_agent_pb2.RunResult:
     """Runs a compiled model on the board.
 
     Args:
         request: model, samples, references, how to measure.
-        store: where artifacts come from and go to.
-        tool: the board's programs.
-        watch: the board.
+        parts: artifacts, the board's programs, the board.
         emit: progress and log lines.
-        work: folder for private folders.
-        limits: time limits.
 
     Returns:
         The result; `failure` is set when the runtime refuses the model.
@@ -54,36 +38,17 @@ async def run_model(
     Raises:
         BoardliftError: the board can not take work (BOARD_UNFIT), artifacts are missing, a tool died or hangs.
     """
-    folder = work / f"run-{uuid.uuid4().hex}"
-    folder.mkdir(parents=True, mode=0o700)
-    bench = Bench(request, store, tool, watch, emit, folder, limits)
-    try:
-        before = await watch.look()
-        watch.busy_job = request.job_id or "run"
-        await _run(bench, before)
-        watch.count_failure(False)
-    except ModelRefused as refused:
-        bench.result.failure.CopyFrom(convert.refusal_message(refused))
-        watch.count_failure(False)
-    except BoardliftError as error:
-        watch.count_failure(error.reason.startswith("TOOL_"))
-        raise
-    finally:
-        watch.busy_job = ""
-        shutil.rmtree(folder, ignore_errors=True)
-    bench.result.log.CopyFrom(await store.put_bytes("\n".join(bench.log).encode(), "text/plain"))
+    async with open_desk(parts, emit, request.job_id) as desk:
+        bench = Bench(**vars(desk), request=request)
+        try:
+            await _run(bench)
+        except ModelRefused as refused:
+            bench.result.failure.CopyFrom(convert.refusal_message(refused))
+    bench.result.log.CopyFrom(await parts.store.put_bytes("\n".join(bench.log).encode(), "text/plain"))
     return bench.result
 
 
-async def _run(bench: Bench, before: Snapshot) -> None:
-    blocking = [fact for fact in before.facts if fact.blocking]
-    if blocking:
-        raise ConflictError(
-            f"The board takes no work: {blocking[0].message}",
-            reason="BOARD_UNFIT",
-            remedy=blocking[0].remedy,
-            metadata={"reasons": ",".join(fact.code for fact in blocking)},
-        )
+async def _run(bench: Bench) -> None:
     bench.emit.progress("fetch", 0.02)
     await _fetch_model(bench)
     tensors = await _describe(bench)
@@ -93,7 +58,7 @@ async def _run(bench: Bench, before: Snapshot) -> None:
         await measure_on_board(bench, tensors)
     await time_on_cpu(bench)
     after = await bench.watch.look(running=True)
-    _record_states(bench, before, during, after)
+    _record_states(bench, bench.before, during, after)
 
 
 async def _fetch_model(bench: Bench) -> None:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from boardlift.errors import InternalError, UnsupportedError
 from boardlift.v1 import board_agent_pb2, queue_pb2
-from boardlift_servicekit.artifacts import ArtifactStore
 from boardlift_servicekit.executions import Emitter, Executions, request_key
 from boardlift_servicekit.stage_calls import Emit, execution_id
 
 from boardlift_board_agent import __version__
-from boardlift_board_agent.bench import Limits
-from boardlift_board_agent.board_tool import BoardTool
+from boardlift_board_agent.bench import Parts
+from boardlift_board_agent.compare_models import compare_models
 from boardlift_board_agent.convert import info_message, state_message
+from boardlift_board_agent.diagnose_model import diagnose_model
 from boardlift_board_agent.run_model import run_model
 from boardlift_board_agent.watch_board import BoardWatch
 
 Result = board_agent_pb2.RunResult
+Perform = Callable[[Any, Parts, Emitter], Awaitable[Any]]
 
 
 @dataclasses.dataclass
@@ -32,12 +32,13 @@ class Agent:
     labels: dict[str, str]
     boot_id: str
     capabilities: tuple[str, ...]
-    store: ArtifactStore
-    tool: BoardTool
-    watch: BoardWatch
-    executions: Executions[Result]
-    work: Path
-    limits: Limits
+    parts: Parts
+    executions: Executions[Any]
+
+    @property
+    def watch(self) -> BoardWatch:
+        """The board."""
+        return self.parts.watch
 
     def run(self, request: board_agent_pb2.RunModelRequest, name: str) -> AsyncIterator[Any]:
         """Events of one run, the result last; attaches to an equal run.
@@ -46,15 +47,26 @@ class Agent:
             request: what to run.
             name: the caller's name for this call.
         """
-        system = self.watch.facts.os_version or ""  # versions of the runtime are known only after the first run
-        key = request_key("board", __version__, request, self.board_id, system, str(self.watch.facts.simulated))
+        return self._share("board", request, name, Result, run_model)
 
-        async def work(emit: Emitter) -> Result:
-            result = await run_model(request, self.store, self.tool, self.watch, emit, self.work, self.limits)
+    def compare(self, request: board_agent_pb2.CompareModelsRequest, name: str) -> AsyncIterator[Any]:
+        """Events of one interleaved comparison, the result last."""
+        return self._share("compare", request, name, board_agent_pb2.CompareResult, compare_models)
+
+    def diagnose(self, request: board_agent_pb2.DiagnoseModelRequest, name: str) -> AsyncIterator[Any]:
+        """Events of one diagnosis, the result last."""
+        return self._share("diagnose", request, name, board_agent_pb2.DiagnoseResult, diagnose_model)
+
+    def _share(self, stage: str, request: Any, name: str, kind: Any, perform: Perform) -> AsyncIterator[Any]:
+        system = self.watch.facts.os_version or ""  # versions of the runtime are known only after the first run
+        key = request_key(stage, __version__, request, self.board_id, system, str(self.watch.facts.simulated))
+
+        async def work(emit: Emitter) -> Any:
+            result = await perform(request, self.parts, emit)
             result.board.CopyFrom(self.info())
             return result
 
-        return self.executions.run(key, name, Result, work)
+        return self.executions.run(key, name, kind, work)
 
     def info(self) -> board_agent_pb2.BoardInfo:
         """What this board is."""

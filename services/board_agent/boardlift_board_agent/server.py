@@ -22,7 +22,7 @@ from boardlift_servicekit.names import check_token
 from boardlift_servicekit.server import Host, wait_for_signal
 
 from boardlift_board_agent import __version__
-from boardlift_board_agent.bench import Limits
+from boardlift_board_agent.bench import Limits, Parts
 from boardlift_board_agent.board_tool import BoardTool, passed_variables
 from boardlift_board_agent.convert import fact_to_finding
 from boardlift_board_agent.find_sampler import find_sampler
@@ -54,6 +54,18 @@ class BoardAgentServicer(board_agent_pb2_grpc.BoardAgentServiceServicer):
         """Run a compiled model; equal requests share one run."""
         events = self._agent.run(request, execution_id(context))
         async for response in as_responses(board_agent_pb2.RunModelResponse, events):
+            yield response
+
+    async def CompareModels(self, request: board_agent_pb2.CompareModelsRequest, context: Any) -> AsyncIterator[Any]:
+        """Measure two models in turns."""
+        events = self._agent.compare(request, execution_id(context))
+        async for response in as_responses(board_agent_pb2.CompareModelsResponse, events):
+            yield response
+
+    async def DiagnoseModel(self, request: board_agent_pb2.DiagnoseModelRequest, context: Any) -> AsyncIterator[Any]:
+        """Find out why outputs are wrong."""
+        events = self._agent.diagnose(request, execution_id(context))
+        async for response in as_responses(board_agent_pb2.DiagnoseModelResponse, events):
             yield response
 
 
@@ -185,12 +197,10 @@ async def make_agent(own: Settings, store: ArtifactStore, boot_id: str) -> Agent
         labels=read_labels(own.labels),
         boot_id=boot_id,
         capabilities=capabilities,
-        store=store,
-        tool=tool,
-        watch=watch,
+        parts=Parts(
+            store, tool, watch, runs, Limits(own.infer_timeout.total_seconds(), own.perf_timeout.total_seconds())
+        ),
         executions=Executions(own.state_dir / "results", store, slots=1, grace_s=own.cancel_grace.total_seconds()),
-        work=runs,
-        limits=Limits(own.infer_timeout.total_seconds(), own.perf_timeout.total_seconds()),
     )
 
 

@@ -259,3 +259,32 @@ def _children(pid: int) -> list[int]:
 def _sensors(agent, sick: str) -> None:
     command = [os.path.join(os.path.dirname(sys.executable), "boardlift-simulated-board"), str(agent.board_root)]  # noqa: PTH118, PTH120
     subprocess.run(command, env={**os.environ, "BOARDLIFT_SIMULATOR_SICK": sick}, check=True, capture_output=True)
+
+
+async def test_percentiles_of_injected_jitter_come_back_within_two_percent(
+    start_agent, call, materials, figure_values
+) -> None:
+    caller = call(start_agent(simulator_jitter="0.1", simulator_seed="7"))
+    perf = board_agent_pb2.PerfSpec(frames=20000, threads=[1])
+    request = await caller.request(materials["policy16"], perf=perf)
+    for field in ("heldout", "reference_outputs", "quantized_outputs"):
+        request.ClearField(field)
+    values = figure_values((await caller.result(request)).latency[0])
+    spread = {"p90_ms": 1.281552, "p99_ms": 2.326348, "p999_ms": 3.090232}
+    errors = {name: values[name] / (values["p50_ms"] * np.exp(z * 0.1)) - 1 for name, z in spread.items()}
+    print({name: f"{error:+.2%}" for name, error in errors.items()})
+    assert max(abs(error) for error in errors.values()) < 0.02
+
+
+async def test_interleaved_comparison_finds_the_faster_model(start_agent, call, materials, figure_values) -> None:
+    caller = call(start_agent())
+    slow, fast = materials["policy16"], materials["policy8"]
+    request = board_agent_pb2.CompareModelsRequest(
+        run_id="ab", first_model=await caller.upload(slow.model), second_model=await caller.upload(fast.model), rounds=3
+    )
+    result = [r async for r in caller.stub.CompareModels(request, timeout=120)][-1].result
+    assert result.verdict == board_agent_pb2.CompareResult.VERDICT_SECOND_FASTER
+    values = figure_values(result)
+    assert values["difference_low"] <= values["difference"] <= values["difference_high"] < 0
+    assert len(result.first_rounds_ms) == len(result.second_rounds_ms) == 3
+    assert {f.kind for f in result.figures} == {SIMULATED}
