@@ -82,8 +82,8 @@ for make in (torch.Tensor, Layer, matplotlib.pyplot.figure):
     else: raise SystemExit("a placeholder computed")
 print(torch.float32.__name__)
 """
-    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
-                          check=False)  # fmt: skip
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False)
     assert done.stdout == "float32\n", done.stderr
 
 

@@ -97,7 +97,7 @@ def find_fallbacks(
                 "note",
                 "A Reshape with a fixed batch made calibration run one by one: 4 to 6 times slower.",
                 "",
-                "The transform pass batch-safe-reshape cures it.",
+                "The transform pass free-batch cures it.",
             )
         )
     return findings + _suspicious(facts)

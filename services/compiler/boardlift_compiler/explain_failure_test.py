@@ -152,3 +152,12 @@ def test_a_claimed_success_is_checked():
     assert explain_run(RunEnd(0, wrote_model=False), facts, expect_march="bayes-e").code == "NO_COMPILED_MODEL"
     other = LogFacts(converted=True, march="bayes")
     assert explain_run(RunEnd(0, wrote_model=True), other, expect_march="bayes-e").code == "MARCH_MISMATCH"
+
+
+def test_every_cure_is_a_pass_that_transform_has(testdata):
+    from boardlift_compiler.op_truth import CHEAP_REWRITES
+
+    folder = testdata.parents[1] / "transform" / "boardlift_transform" / "passes"
+    known = {p.stem.replace("_", "-") for p in folder.glob("*.py")}
+    named = {k.cure for k in FAILURE_KINDS.values() if k.cure} | {p for p, _ in CHEAP_REWRITES.values() if p}
+    assert named <= known

@@ -61,7 +61,7 @@ def _borders(node: Node, spec: CompileSpec) -> Iterator[Finding]:
             "error",
             f"{node.name}: the integer model divides by the full window at the border, whatever its cosine says.",
             node.name,
-            "Use count_include_pad=1 with a constant correction, or a depthwise Conv.",
+            "Transform pass replace-average-pool makes it a depthwise Conv with a border factor.",
         )
     if not spec.wants_int16:
         return
@@ -74,7 +74,7 @@ def _borders(node: Node, spec: CompileSpec) -> Iterator[Finding]:
             "error",
             f"{node.name}: compiled int16 code is wrong in the last row and column with more padding at the end.",
             node.name,
-            "Pad symmetrically or at the beginning, or keep this node in int8.",
+            "Transform pass balance-padding cures it; or keep this node in int8.",
         )
     if node.op_type == "Conv" and overrun and node.attributes.get("group", 1) == 1:
         yield Finding(
@@ -82,7 +82,7 @@ def _borders(node: Node, spec: CompileSpec) -> Iterator[Finding]:
             "warning",
             f"{node.name}: compiled int16 code differs slightly at the border with more padding at the end.",
             node.name,
-            "Pad at the beginning, or keep this node in int8.",
+            "Transform pass balance-padding cures it; or keep this node in int8.",
         )
 
 
@@ -96,5 +96,5 @@ def _batch(node: Node, model: ModelSummary) -> Iterator[Finding]:
             "note",
             f"{node.name}: a Reshape with the batch written as 1 makes calibration 4 to 6 times slower.",
             node.name,
-            "Write -1 in its place (transform pass batch-safe-reshape).",
+            "Write -1 in its place (transform pass free-batch).",
         )

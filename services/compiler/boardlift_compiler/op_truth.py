@@ -36,10 +36,19 @@ WIDE_HEAD_INPUTS = 256
 """A Conv or Gemm that leaves the BPU directly goes back to int8 above this many input channels."""
 
 CHEAP_REWRITES = {
-    "Neg": ("negate-by-multiply", "Multiply by -1 instead; it fuses away."),
-    "Min": ("min-by-max", "Write min(a, b) as -max(-a, -b); it stays on the BPU."),
-    "Expand": ("expand-by-add", "Add zeros of the wanted shape instead of expanding two axes."),
-    "Softmax": ("", "Ask for it on the BPU: set_Softmax_input_int8,set_Softmax_output_int8, or int16."),
+    "Neg": ("replace-neg", "Multiply by -1 instead; it fuses away."),
+    "Min": ("replace-min", "Write min(a, b) as -max(-a, -b); it stays on the BPU."),
+    "Expand": ("split-broadcast", "Add zeros of the wanted shape instead of expanding two axes."),
+    "ReduceMin": ("replace-min", "Write it as -ReduceMax(-x)."),
+    "ReduceMax": ("split-reductions", "Reduce one axis at a time."),
+    "ReduceMean": ("split-reductions", "Reduce one axis at a time."),
+    "Slice": ("replace-moves", "Gather in the wanted order."),
+    "Pad": ("replace-moves", "Gather the mirrored rows."),
+    "ArgMax": ("softmax-on-last-axis", "Move the axis to the channels."),
+    "Softmax": (
+        "softmax-on-last-axis",
+        "Ask for it on the BPU: set_Softmax_input_int8,set_Softmax_output_int8, or int16.",
+    ),
 }
 """Operator -> (transform pass id or empty, advice), each verified to stay on the BPU."""
 

@@ -308,7 +308,7 @@ async def test_the_end_of_the_service_is_the_end_of_its_tools(tmp_path, toolchai
             return
         assert list((tmp_path / "runs").iterdir())
         process, address = launch(tmp_path, toolchain.root)
-        assert [p for p in (tmp_path / "runs").iterdir()] == []
+        assert list((tmp_path / "runs").iterdir()) == []
         client = Client(address, tmp_path)
         result, _ = await client.last(client.stub.CompileModel(compile_request(ref, samples)))
         assert not result.HasField("failure")

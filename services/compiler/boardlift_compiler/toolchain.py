@@ -39,8 +39,11 @@ class Toolchain:
 
     @property
     def python(self) -> Path:
-        """The interpreter the vendor's packages live in."""
-        return self.root / "bin" / "python"
+        """The interpreter the vendor's packages live in: the one ``hb_mapper`` itself starts."""
+        with (self.root / "bin" / "hb_mapper").open("rb") as file:
+            first = file.readline(1024)
+        named = Path(first[2:].decode(errors="replace").strip().split(" ")[0]) if first.startswith(b"#!/") else None
+        return named if named is not None and named.name.startswith("python") else self.root / "bin" / "python"
 
     def program(self, name: str) -> str:
         """Absolute path of one of its programs."""
