@@ -138,8 +138,8 @@ def trilu(d: Draw) -> ModelProto:
     return d.model("Trilu", inputs, 14, upper=d.pick(0, 1))
 
 
-EQUATIONS = ["ij,jk->ik", "bij,bjk->bik", "bhid,bhjd->bhij", "nctv,vw->nctw", "i,j->ij", "ijk->ki", "ij,ij->", "bij,bj",
-             "abc,cd,de->abe", "...ij,...jk->...ik", "ii->i", "iij->j", "nkctv,kvw->nctw", "ab,cb->ac", "b...,b->..."]  # fmt: skip
+EQUATIONS = ["ij,jk->ik", "bij,bjk->bik", "bhid,bhjd->bhij", "nctv,vw->nctw", "i,j->ij", "ijk->ki", "ij,ij->",
+             "bij,bj",              "abc,cd,de->abe", "...ij,...jk->...ik", "ii->i", "iij->j", "nkctv,kvw->nctw", "ab,cb->ac", "b...,b->..."]  # fmt: skip
 
 
 def einsum(d: Draw) -> ModelProto:
@@ -182,7 +182,7 @@ def softmax(d: Draw) -> ModelProto:
 def norm(d: Draw) -> ModelProto:
     kind = d.pick("LayerNormalization", "RMSNormalization", "GroupNormalization")
     shape = [2, 4, *d.sizes(d.pick(1, 2), 2, 5)]
-    d.feed("x", d.array(shape, scale=3.0) + 5)
+    d.feed("x", d.array(shape, scale=3.0) + 1)
     if kind == "GroupNormalization":
         inputs = ["x", d.weight("s", d.array([4])), d.weight("b", d.array([4]))]
         return d.model(kind, inputs, 21, num_groups=d.pick(1, 2, 4))
@@ -196,7 +196,7 @@ def norm(d: Draw) -> ModelProto:
 def scatter(d: Draw) -> ModelProto:
     d.dynamic = False
     how = d.pick("none", "add", "mul", "max", "min")
-    data = d.array(d.sizes(2, 3, 6), d.pick(np.float32, np.int64) if how in ("add", "none") else np.float32)
+    data = d.array(d.sizes(2, 3, 6), d.pick(np.float32, np.int64, np.int32))
     d.feed("x", data)
     if d.pick(0, 1):
         axis = d.pick(0, 1, -1)

@@ -52,20 +52,20 @@ def coordinates(axis: Axis, transform: str) -> Floats:
     out = np.arange(axis.after, dtype=np.float64)
     width = axis.scale * axis.before
     if transform == "align_corners":
-        return out * 0.0 if width == 1 else out * ((axis.before - 1) / (width - 1))
+        return out * 0.0 if axis.after == 1 else out * ((axis.before - 1) / (axis.after - 1))
     if transform == "asymmetric":
         return out / axis.scale
-    if transform == "pytorch_half_pixel" and width == 1:
-        return out * 0.0 - 0.5
+    if transform == "pytorch_half_pixel" and axis.after == 1:
+        return out * 0.0
     if transform in ("half_pixel", "pytorch_half_pixel"):
         return (out + 0.5) / axis.scale - 0.5
     if transform == "half_pixel_symmetric":
         return axis.before / 2 * (1 - axis.after / width) + (out + 0.5) / axis.scale - 0.5
     if transform == "tf_crop_and_resize":
         last = axis.before - 1
-        if width == 1:
+        if axis.after == 1:
             return out * 0.0 + 0.5 * (axis.begin + axis.end) * last
-        return axis.begin * last + out * ((axis.end - axis.begin) * last / (width - 1))
+        return axis.begin * last + out * ((axis.end - axis.begin) * last / (axis.after - 1))
     raise ValueError(f"unknown coordinate_transformation_mode {transform!r}")
 
 

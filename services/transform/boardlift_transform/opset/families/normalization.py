@@ -61,25 +61,27 @@ def rms_norm(step: Step) -> None:
 
 @adapter("GroupNormalization", 18, 21)
 def group_norm(step: Step) -> None:
-    """InstanceNormalization over [N, groups, rest], then scale and bias per channel (per group below version 21)."""
+    """Normalise over [N, groups, rest], then scale and bias per channel (per group below version 21).
+
+    InstanceNormalization would be shorter, but runtimes work it as x * a + b, which cancels where the mean is large.
+    """
     x, scale, bias, groups = step.x(0), step.x(1), step.x(2), step.attr("num_groups")
-    kind = step.attr("stash_type", 1) if step.since >= 21 else step.need_elem(x)
     elem = step.need_elem(x)
-    work = step.cast(x, kind) if kind != elem else x
-    ones, none = step.constant([1.0] * groups, kind), step.constant([0.0] * groups, kind)
-    flat = step.reshape(work, [0, groups, -1])
-    normal = step.op("InstanceNormalization", [flat, ones, none], epsilon=step.attr("epsilon", 1e-5))
+    kind = step.attr("stash_type", 1) if step.since >= 21 else elem
+    flat = step.reshape(step.cast(x, kind) if kind != elem else x, [0, groups, -1])
+    away = step.op("Sub", [flat, step.reduce("ReduceMean", flat, [2])])
+    variance = step.reduce("ReduceMean", step.op("Mul", [away, away]), [2])
+    spread = step.op("Sqrt", [step.op("Add", [variance, step.constant(step.attr("epsilon", 1e-5), kind)])])
+    normal = step.op("Div", [away, spread])
     if kind != elem:
         normal = step.cast(normal, elem)
-    shape = step.shape(x)
     if step.since < 21:
         weights = [step.reshape(v, [1, -1, 1]) for v in (scale, bias)]
         moved = step.op("Add", [step.op("Mul", [normal, weights[0]]), weights[1]])
         back_to(step, moved, x, step.y())
         return
-    rank = len(shape) if shape is not None else step.rank(x)
     back = back_to(step, normal, x, "")
-    weights = [step.reshape(v, [1, -1] + [1] * (rank - 2)) for v in (scale, bias)]
+    weights = [step.reshape(v, [1, -1] + [1] * (step.rank(x) - 2)) for v in (scale, bias)]
     step.op("Add", [step.op("Mul", [back, weights[0]]), weights[1]], step.y())
 
 

@@ -102,7 +102,7 @@ def max_pool(step: Step) -> None:
         return
     shape = windows(step)
     pads = [*shape.begins, *shape.floor_ends()]
-    if any(p >= shape.reach(i % len(shape.kernel)) for i, p in enumerate(pads)):
+    if any(p >= shape.kernel[i % len(shape.kernel)] for i, p in enumerate(pads)):
         raise NoForm("has a last window that lies wholly in its padding", "pad less than the kernel covers")
     step.same(drop=["ceil_mode"], pads=pads)
 
@@ -147,8 +147,9 @@ def lp_pool(step: Step) -> None:
         step.same(drop=["dilations", "ceil_mode"])
         return
     shape = windows(step)
-    if not dilated:
-        step.same(drop=["dilations", "ceil_mode", "auto_pad"], pads=[*shape.begins, *shape.floor_ends()])
+    pads = [*shape.begins, *shape.floor_ends()]
+    if not dilated and all(p < k for p, k in zip(pads, shape.kernel * 2, strict=True)):  # runtimes want no more
+        step.same(drop=["dilations", "ceil_mode", "auto_pad"], pads=pads)
         return
     x, p = step.x(0), step.attr("p", 2)
     size = step.op("Abs", [x])

@@ -27,12 +27,17 @@ def float32_scales(step: Step) -> None:
 
 
 def is_plain(step: Step, x: str, scale: str, quantised: int) -> bool:
-    """Whether version 10 of the operator says the same."""
-    shape = step.shape(scale)
+    """Whether the operator of the target says the same: per tensor, from 13 on per axis."""
+    tensor = step.shape(scale) == () or (step.target >= 13 and not step.attr("block_size", 0))
     return (
-        quantised in (*_BYTES, T.INT32) and shape == () and step.elem(x) in (T.FLOAT, *_BYTES, T.INT32)
+        quantised in (*_BYTES, T.INT32) and tensor and step.elem(x) in (T.FLOAT, *_BYTES, T.INT32)
         and step.elem(scale) == T.FLOAT
     )  # fmt: skip
+
+
+def kept_axis(step: Step) -> int | None:
+    """Axis where the target knows it."""
+    return step.attr("axis", 1) if step.target >= 13 else None
 
 
 def aligned(step: Step, value: str, x: str) -> str:
@@ -67,7 +72,7 @@ def quantize(step: Step) -> None:
     if to not in INTS:
         raise NoForm(f"quantises to {type_name(to)}, a type that opset {step.target} lacks", "quantise to int8")
     if is_plain(step, x, scale, to) and (zero or to == T.UINT8):
-        step.op("QuantizeLinear", [x, scale, zero], step.y(), at=10)
+        step.op("QuantizeLinear", [x, scale, zero], step.y(), at=step.target, axis=kept_axis(step))
         return
     kind = step.attr("precision", 0) or step.need_elem(scale)
     work = T.FLOAT if kind == T.FLOAT16 else kind
@@ -89,7 +94,7 @@ def dequantize(step: Step) -> None:
     if source not in INTS:
         raise NoForm(f"reads {type_name(source)}, a type that opset {step.target} lacks", "quantise to int8")
     if is_plain(step, x, scale, source) and to == T.FLOAT:
-        step.op("DequantizeLinear", [x, scale, zero], step.y(), at=10)
+        step.op("DequantizeLinear", [x, scale, zero], step.y(), at=step.target, axis=kept_axis(step))
         return
     value = step.cast(x, T.INT32)
     if zero:

@@ -60,6 +60,8 @@ def grid_sample(step: Step) -> None:
     parts = step.split(grid, [1] * axes, axes + 1)
     flat = [step.reshape(p, [0, 1, -1]) for p in reversed(parts)]  # innermost axis comes first in the grid
     where = [position(step, p, s, rule, image) for p, s in zip(flat, image.sizes, strict=True)]
+    if rule.padding != "zeros" and mode != "cubic":  # cubic moves its taps instead
+        where = [inside(step, w, s, rule, image) for w, s in zip(where, image.sizes, strict=True)]
     if mode == "nearest":
         taken = take(step, image, [step.op("Round", [w]) for w in where], rule)
     else:
@@ -88,10 +90,8 @@ def position(step: Step, value: str, size: str, rule: Rule, image: Image) -> str
     one, half = step.constant(1.0, image.kind), step.constant(0.5, image.kind)
     if rule.align:
         last = step.op("Sub", [size, one])
-        where = step.op("Mul", [step.op("Mul", [step.op("Add", [value, one]), half]), last])
-    else:
-        where = step.op("Mul", [step.op("Sub", [step.op("Mul", [step.op("Add", [value, one]), size]), one]), half])
-    return where if rule.padding == "zeros" else inside(step, where, size, rule, image)
+        return step.op("Mul", [step.op("Mul", [step.op("Add", [value, one]), half]), last])
+    return step.op("Mul", [step.op("Sub", [step.op("Mul", [step.op("Add", [value, one]), size]), one]), half])
 
 
 def inside(step: Step, where: str, size: str, rule: Rule, image: Image) -> str:

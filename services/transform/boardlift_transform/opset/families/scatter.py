@@ -14,6 +14,8 @@ from boardlift_transform.opset.step import FLOATS, Step
 
 COMPARE_LIMIT = 1 << 24
 """Most comparisons: updates times places."""
+FOLD_LIMIT = 128
+"""Most integers that are folded one by one."""
 _REDUCE = {"add": "ReduceSum", "mul": "ReduceProd", "max": "ReduceMax", "min": "ReduceMin"}
 _COMBINE = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
@@ -58,6 +60,21 @@ def limit(step: Step, count: int) -> None:
         )
 
 
+def collapse(step: Step, how: str, value: str, axis: int, size: int) -> str:
+    """Reduce one axis; integer sums and products one by one, because runtimes reduce them in floating point."""
+    if how in ("max", "min") or step.need_elem(step.x(0)) in FLOATS:
+        return step.reduce(_REDUCE[how], value, [axis], keepdims=0)
+    if size > FOLD_LIMIT:
+        raise NoForm(
+            f"scatters {size} integers with reduction {how!r}, too many to fold", "scatter fewer, or use float32"
+        )
+    parts = step.split(value, [1] * size, axis) if size > 1 else [value]
+    total = parts[0]
+    for part in parts[1:]:
+        total = step.op(_COMBINE[how], [total, part])
+    return step.squeeze(total, [axis])
+
+
 def elements(step: Step, how: str) -> None:
     """One axis: updates [.., J, ..] against places 0..K-1 as a new last axis."""
     data, index, update = step.x(0), step.x(1), step.x(2)
@@ -70,7 +87,7 @@ def elements(step: Step, how: str) -> None:
         "Equal", [step.unsqueeze(not_negative(step, index, places), [rank]), step.constant(np.arange(places))]
     )
     mine = step.op("Where", [found, step.unsqueeze(update, [rank]), neutral(step, how, elem)])
-    kept = step.reduce(_REDUCE[how], mine, [axis], keepdims=0)  # places are now the last axis
+    kept = collapse(step, how, mine, axis, given[axis])  # places are now the last axis
     order = [*range(axis), rank - 1, *range(axis, rank - 1)]
     moved = kept if axis == rank - 1 else step.op("Transpose", [kept], perm=order)
     rest = [0 if i == axis else shape[i] - given[i] for i in range(rank)]
@@ -94,5 +111,5 @@ def slices(step: Step, how: str) -> None:
         flat = at if not flat else step.op("Add", [step.op("Mul", [flat, step.constant(shape[i], np.int64)]), at])
     found = step.op("Equal", [step.reshape(flat, [count, 1, 1]), step.constant(np.arange(places).reshape(1, -1, 1))])
     mine = step.op("Where", [found, step.reshape(update, [count, 1, width]), neutral(step, how, elem)])
-    kept = step.reshape(step.reduce(_REDUCE[how], mine, [0], keepdims=0), list(shape))
+    kept = step.reshape(collapse(step, how, mine, 0, count), list(shape))
     step.op(_COMBINE[how], [data, kept], step.y())
