@@ -103,9 +103,10 @@ def full_check(model: ModelProto, nodes: Sequence[NodeProto], scope: Scope, low:
     graph.node.extend(nodes)
     graph.input.extend(model.graph.input)
     graph.output.extend(model.graph.output)
+    for name in without_shape(graph):
+        scope.shape(name)
     for value in graph.output:
-        scope.shape(value.name)
-        if value.name in scope.types:
+        if not value.type.tensor_type.HasField("shape") and value.name in scope.types:
             value.type.CopyFrom(scope.types[value.name])
     drop_outputs(graph, without_shape(graph))
     graph.sparse_initializer.extend(model.graph.sparse_initializer)

@@ -138,8 +138,10 @@ def trilu(d: Draw) -> ModelProto:
     return d.model("Trilu", inputs, 14, upper=d.pick(0, 1))
 
 
-EQUATIONS = ["ij,jk->ik", "bij,bjk->bik", "bhid,bhjd->bhij", "nctv,vw->nctw", "i,j->ij", "ijk->ki", "ij,ij->",
-             "bij,bj",              "abc,cd,de->abe", "...ij,...jk->...ik", "ii->i", "iij->j", "nkctv,kvw->nctw", "ab,cb->ac", "b...,b->..."]  # fmt: skip
+EQUATIONS = (
+    "ij,jk->ik bij,bjk->bik bhid,bhjd->bhij nctv,vw->nctw i,j->ij ijk->ki ij,ij-> bij,bj abc,cd,de->abe "
+    "...ij,...jk->...ik ii->i iij->j nkctv,kvw->nctw ab,cb->ac b...,b->..."
+).split()
 
 
 def einsum(d: Draw) -> ModelProto:
@@ -336,8 +338,10 @@ def moved(d: Draw) -> ModelProto:
     return d.model(kind, ["x", d.weight("s", np.array([0, 3, 5], np.int64))], 14, allowzero=1)
 
 
-FAMILIES = [resize, grid_sample, pool, split, trilu, einsum, dft, stft, softmax, norm, scatter, bitwise, reduce, mod, pad,
-            attention, recurrent, activation, moved]  # fmt: skip
+FAMILIES = [
+    *(resize, grid_sample, pool, split, trilu, einsum, dft, stft, softmax, norm, scatter, bitwise, reduce, mod, pad),
+    *(attention, recurrent, activation, moved),
+]
 
 
 def run(model: ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
