@@ -189,7 +189,7 @@ async def test_a_board_chosen_by_label_runs_the_job(channel: Any, dataset: Any, 
     wanted.board.id = "fake-0"
     job = await jobs.wait_ended(channel, (await jobs.create(channel, wanted)).id)
     board = next(stage for stage in job.stages if stage.stage == "board")
-    assert board.worker == "board-fake-0"
+    assert board.worker == "fake-0"
 
 
 async def test_cancel_ends_a_waiting_job_within_seconds(channel: Any, dataset: Any) -> None:
@@ -234,5 +234,5 @@ async def test_a_dead_board_s_task_goes_to_another_board_with_the_labels(tmp_pat
         await channel.close()
     board = next(stage for stage in ended.stages if stage.stage == "board")
     assert ended.state == job_pb2.Job.STATE_SUCCEEDED
-    assert board.worker == f"board-fake-{1 - victim}"
+    assert board.worker == f"fake-{1 - victim}"
     assert board.attempt == 2

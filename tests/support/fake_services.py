@@ -198,7 +198,7 @@ async def main() -> None:
         client,
         store,
         runner,
-        worker=f"board-{BOARD}",
+        worker=BOARD,
         consumers=(board_consumer(BOARD), pool_consumer("rdk-x5")),
         slots=1,
         pace=Pace(heartbeat_s=1, beat_s=0.7),

@@ -3,7 +3,7 @@
 The same class runs beside the orchestrator, dialling the stage services, and inside a worker or a board agent, pulling:
 
     runner = GrpcRunner(channels.connect("127.0.0.1:50052"))
-    dispatcher = Dispatcher(client, store, runner, worker="board-b1", consumers=("board-b1", "pool-rdk-x5"), slots=1)
+    dispatcher = Dispatcher(client, store, runner, worker="b1", consumers=("board-b1", "pool-rdk-x5"), slots=1)
     await dispatcher.start()
     ...
     await dispatcher.stop()
@@ -70,7 +70,7 @@ class Dispatcher:
             client: NATS connection.
             store: Receives each stage's whole result.
             runner: Runs the stages.
-            worker: Who we are: one token, shown in the job's records.
+            worker: Who we are: one token, shown in the job's records. For a board: its id.
             consumers: Names of the consumers; earlier ones are asked first.
             slots: Stages at the same time, over all consumers.
             pace: How the consumers are served.

@@ -187,8 +187,9 @@ class Engine:
     async def _place(self, job: JobRecord, stage: Stage, spec: job_pb2.JobSpec) -> str:
         if stage.place:
             return stage.place
-        boards = await self._registry.views() if spec.board.labels and not spec.board.id else []
-        place = choose_place(spec.board, spec.target, boards)
+        choosy = (spec.board.labels or stage.avoid) and not spec.board.id
+        boards = await self._registry.views() if choosy else []
+        place = choose_place(spec.board, spec.target, boards, stage.avoid)
         if not place:
             text = "no board in rotation has the labels asked for; waiting for one"
             line = toolchain_pb2.LogLine(text=text, source="boardlift")

@@ -32,6 +32,8 @@ from boardlift_orchestrator.record import Failure, JobRecord, JobState, Stage, S
 
 MAX_FAULTS: Final = 5
 """Attempts of one stage that may end by a fault of the machinery."""
+MAX_TOOL_FAULTS: Final = 2
+"""Attempts of one stage in which the tool itself may break, for example be killed; then its variant stays undecided."""
 MAX_STARTS: Final = 10
 """Workers that may die over one attempt."""
 CANCEL_GRACE_S: Final = 8.0
@@ -123,6 +125,9 @@ def _ended(job: JobRecord, stage: Stage, event: Outcome, now: float) -> Step:
     machinery = event.result is None
     if machinery and (event.cancelled or event.retryable):
         return _retry(job, stage, event, now)
+    broken = event.failure is not None and not event.failure.user_fault
+    if broken and not machinery and stage.faults + 1 < MAX_TOOL_FAULTS:
+        return _retry(job, stage, event, now)
     failure = trim_failure(event.failure) if event.failure else None
     if machinery and failure is None:
         failure = Failure("OUTCOME_EMPTY", "The worker reported neither a result nor a failure.")
@@ -147,8 +152,9 @@ def _retry(job: JobRecord, stage: Stage, event: Outcome, now: float) -> Step:
     if faults >= MAX_FAULTS:
         failed = dataclasses.replace(stage, state=StageState.FAILED, failure=failure, faults=faults, end=now)
         return _fail(job.replace_stage(failed), failure, now)
+    avoid = tuple(dict.fromkeys((*stage.avoid, event.worker))) if stage.stage == "board" and event.worker else ()
     again = dataclasses.replace(
-        stage, attempt=stage.attempt + 1, faults=faults, starts=0, worker="", place="", failure=failure
+        stage, attempt=stage.attempt + 1, faults=faults, starts=0, worker="", place="", failure=failure, avoid=avoid
     )
     return _changed(job.replace_stage(again), now, Publish(again.key, again.attempt, _backoff_s(faults)))
 

@@ -144,6 +144,23 @@ def test_a_fault_is_tried_again_later_with_the_next_attempt_then_fails_the_job()
     assert {PurgeTasks(), StopRunning()} <= set(step.actions)
 
 
+def test_a_tool_that_breaks_is_tried_again_once_then_leads_to_a_verdict() -> None:
+    step = run_to(new_job().job, "ingest/", "transform/", "check/")
+    step = done(step.job, "compile/a", failure=FAULT)
+    assert [(item.key, item.attempt) for item in step.actions if isinstance(item, Publish)] == [("compile/a", 2)]
+    assert published(done(step.job, "compile/a")) == ["simulate/a"]
+    step = done(step.job, "compile/a", failure=FAULT)
+    assert published(step) == ["verdict/"]
+
+
+def test_a_board_on_which_it_broke_is_avoided_next_time() -> None:
+    step = run_to(new_job().job, "ingest/", "transform/", "check/", "compile/a", "simulate/a")
+    step = done(step.job, "board/a", worker="b1", result=None, failure=FAULT, retryable=True)
+    step = done(step.job, "board/a", worker="b2", result=None, failure=FAULT, retryable=True)
+    assert step.job.find("board", "a").avoid == ("b1", "b2")  # type: ignore[union-attr]
+    assert decode_record(encode_record(step.job)) == step.job
+
+
 def test_the_user_s_fault_in_the_call_is_not_tried_again() -> None:
     step = done(new_job().job, "ingest/", result=None, failure=NO)
     assert published(step) == ["verdict/"]
@@ -294,7 +311,7 @@ class World:
         if roll < 0.75:
             outcome = Outcome(stage, variant, attempt, "w", result=Ref(f"{key}:{attempt}"))
         elif roll < 0.85:
-            outcome = Outcome(stage, variant, attempt, "w", result=RESULT, failure=NO)
+            outcome = Outcome(stage, variant, attempt, "w", result=RESULT, failure=self.rng.choice([NO, FAULT]))
         else:
             outcome = Outcome(stage, variant, attempt, "w", failure=FAULT, retryable=True)
         self.reports.append(outcome)

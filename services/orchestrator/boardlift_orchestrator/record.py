@@ -106,6 +106,8 @@ class Stage:
     """Who runs or ran it."""
     place: str = ""
     """Board stage: where the current attempt was queued, `pool.<target>` or `id.<board>`."""
+    avoid: tuple[str, ...] = ()
+    """Board stage: boards on which an attempt broke; others are tried first."""
     result: Ref | None = None
     """The stage's whole result."""
     failure: Failure | None = None
@@ -207,7 +209,8 @@ def trim_failure(failure: Failure) -> Failure:
 
 def _stage(raw: dict[str, Any]) -> Stage:
     values = {**raw, "state": StageState(raw["state"]), "result": _ref(raw["result"])}
-    return Stage(**_known(Stage, {**values, "failure": _failure(raw["failure"])}))
+    values |= {"avoid": tuple(raw.get("avoid", ())), "failure": _failure(raw["failure"])}
+    return Stage(**_known(Stage, values))
 
 
 def _failure(raw: dict[str, Any] | None) -> Failure | None:

@@ -35,30 +35,33 @@ class BoardView:
         return self.online and self.in_rotation and not self.leased
 
 
-def choose_place(selector: job_pb2.BoardSelector, target: str, boards: Sequence[BoardView]) -> str:
+def choose_place(
+    selector: job_pb2.BoardSelector, target: str, boards: Sequence[BoardView], avoid: Sequence[str] = ()
+) -> str:
     """Return where to queue a board task.
 
     Args:
         selector: Which boards may run it.
         target: Target of the job.
         boards: All registered boards.
+        avoid: Boards on which it broke; taken only when there is no other.
 
     Returns:
-        `id.<board>` for a named board or the best one that has the labels, `pool.<target>` when any board will do, or
+        `id.<board>` for a named board or the best one that fits, `pool.<target>` when any board will do, or
         "" when nobody can take it now.
     """
     if selector.id:
         return f"id.{selector.id}"
-    if not selector.labels:
+    if not selector.labels and not avoid:
         return f"pool.{target}"
-    fitting = [
-        board
-        for board in boards
-        if board.target == target and board.usable and has_labels(board.labels, selector.labels)
-    ]
+    able = (board for board in boards if board.target == target and board.usable)
+    fitting = [board for board in able if has_labels(board.labels, selector.labels)]
+    fresh = [board for board in fitting if board.id not in avoid]
+    if not selector.labels and not fresh:
+        return f"pool.{target}"
     if not fitting:
         return ""
-    best = min(fitting, key=lambda board: (board.queued + bool(board.busy_job), board.id))
+    best = min(fresh or fitting, key=lambda board: (board.queued + bool(board.busy_job), board.id))
     return f"id.{best.id}"
 
 

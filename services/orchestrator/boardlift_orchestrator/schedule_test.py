@@ -36,6 +36,23 @@ def test_choice(selector: job_pb2.BoardSelector, boards: list[BoardView], place:
 
 
 @pytest.mark.parametrize(
+    ("selector", "boards", "avoid", "place"),
+    [
+        (ANY, ALL, ["free"], "id.busy"),
+        (ANY, [FREE], ["free"], "pool.rdk-x5"),
+        (LAB, [FREE, BUSY], ["free"], "id.busy"),
+        (LAB, [FREE], ["free"], "id.free"),
+        (LAB, [HOT], ["free"], ""),
+        (NAMED, ALL, ["gone"], "id.gone"),
+    ],
+)
+def test_a_board_on_which_it_broke_is_taken_last(
+    selector: job_pb2.BoardSelector, boards: list[BoardView], avoid: list[str], place: str
+) -> None:
+    assert choose_place(selector, "rdk-x5", boards, avoid) == place
+
+
+@pytest.mark.parametrize(
     ("place", "selector", "begun", "lost"),
     [
         ("id.free", LAB, False, False),

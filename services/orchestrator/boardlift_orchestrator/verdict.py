@@ -42,8 +42,9 @@ def judge_variant(spec: job_pb2.JobSpec, facts: VariantFacts) -> job_pb2.Variant
     failed = facts.failed
     if failed is not None:
         stage, failure = failed
-        verdict.outcome = FAIL
-        verdict.reasons.append(f"{stage.stage} said no: {failure.code}: {failure.message}")
+        verdict.outcome = FAIL if failure.user_fault else UNDECIDED
+        what = "said no" if failure.user_fault else "broke"
+        verdict.reasons.append(f"{stage.stage} {what}: {failure.code}: {failure.message}")
         return verdict
     verdict.outcome = worst_outcome([result.outcome for result in verdict.gates])
     for outcome in (FAIL, UNDECIDED):

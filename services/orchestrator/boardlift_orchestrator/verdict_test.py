@@ -146,16 +146,28 @@ def test_leaving_the_board_out_can_pass_but_says_so() -> None:
 def test_a_refused_stage_fails_the_variant_with_reason_and_remedy() -> None:
     spec = make_spec("v")
     results = {key: value for key, value in make_results("v").items() if key in ("ingest/", "transform/", "check/")}
-    failure = Failure("OPSET_TOO_HIGH", "Opset 18.", remedy="Lower the opset.", transform_pass="convert-opset")
+    failure = Failure(
+        "OPSET_TOO_HIGH", "Opset 18.", user_fault=True, remedy="Lower the opset.", transform_pass="convert-opset"
+    )
     verdict = judge_job(spec, make_facts(spec, results, {"compile/v": failure})[1])
     assert verdict.outcome == FAIL
     assert verdict.variants[0].reasons == ["compile said no: OPSET_TOO_HIGH: Opset 18."]
     assert verdict.next_steps[:2] == ["Lower the opset.", "Let the transform run the pass convert-opset."]
 
 
+def test_a_tool_that_broke_leaves_the_variant_undecided() -> None:
+    spec = make_spec("v", "w")
+    results = make_results("w")
+    verdict = judge_job(spec, make_facts(spec, results, {"compile/v": Failure("TOOL_KILLED", "Killed.")})[1])
+    assert [item.outcome for item in verdict.variants] == [UNDECIDED, PASS]
+    assert verdict.variants[0].reasons == ["compile broke: TOOL_KILLED: Killed."]
+
+
 def test_a_refused_dataset_fails_every_variant() -> None:
     spec = make_spec("v", "w")
-    verdict = judge_job(spec, make_facts(spec, {}, {"ingest/": Failure("DATASET_EMPTY", "No samples.")})[1])
+    verdict = judge_job(
+        spec, make_facts(spec, {}, {"ingest/": Failure("DATASET_EMPTY", "No samples.", user_fault=True)})[1]
+    )
     assert verdict.outcome == FAIL
     assert [item.outcome for item in verdict.variants] == [FAIL, FAIL]
 
