@@ -75,7 +75,7 @@ def describe_inputs(model: CompiledModel, subgraphs: tuple[Subgraph, ...]) -> li
         kind = model.input_types[index] if index < len(model.input_types) else "F32"
         layout = model.input_layouts[index] if index < len(model.input_layouts) else "NCHW"
         if kind in _IMAGE_TYPE:
-            facts.append(_image(value, kind, layout, edges.get(value.name)))
+            facts.append(_image(value, kind, edges.get(value.name)))
         else:
             scale, axis = _removed(model, value.name, "Q")
             facts.append(_tensor(value, DDR, layout, edges.get(value.name), scale, axis))
@@ -149,21 +149,20 @@ def _tensor(
     )
 
 
-def _image(value: Value, kind: str, layout: str, feature: Feature | None) -> TensorFacts:
-    height, width, channels = value.shape[1], value.shape[2], value.shape[3]
-    if layout == "NHWC":
-        shape: tuple[int, ...] = (value.shape[0], height, width, channels)
-    else:
-        shape, layout = (value.shape[0], channels, height, width), "NCHW"
-    source = feature.source.lower() if feature is not None else "ddr"
+def _image(value: Value, kind: str, feature: Feature | None) -> TensorFacts:
+    """A picture: pyramid inputs lie channel-last in the graph and are reported NCHW, others as they lie."""
+    source = {"pyramid": PYRAMID, "resizer": RESIZER}.get(feature.source.lower() if feature else "", DDR)
+    first = value.shape[1] in (1, 3) and value.shape[3] not in (1, 3)
+    channels, height, width = value.shape[1:] if first else (value.shape[3], *value.shape[1:3])
+    reported = (value.shape[0], channels, height, width) if first or source != DDR else value.shape
     return TensorFacts(
         name=value.name,
-        source={"pyramid": PYRAMID, "resizer": RESIZER}.get(source, DDR),
-        valid=shape,
-        aligned=shape,
+        source=source,
+        valid=reported,
+        aligned=reported,
         size_bytes=image_bytes(kind, height, width, channels),
         type=_IMAGE_TYPE[kind],
-        layout=f"HB_DNN_LAYOUT_{layout}",
+        layout="HB_DNN_LAYOUT_NCHW" if reported[1] == channels else "HB_DNN_LAYOUT_NHWC",
         stride=(0, 0, 0, 0),
         dtype="UINT8",
     )

@@ -126,18 +126,18 @@ def execute_runtime(model: CompiledModel, facts: list[TensorFacts], feeds: dict[
         raise BoardError(
             TASK_FAILED, "edge nodes were removed from the .bin: its companion has other inputs or outputs"
         )
-    prepared = {f.name: _yuv444(feeds[f.name], f) if f.image else feeds[f.name] for f in facts}
+    prepared = {f.name: _picture(feeds[f.name], f) if f.image else feeds[f.name] for f in facts}
     results = session.run_direct(session.output_names, prepared)
     return dict(zip(session.output_names, results, strict=True))
 
 
-def _yuv444(flat: Array, facts: TensorFacts) -> Array:
-    """Flat NV12 bytes -> int8 [1, H, W, 3], chroma repeated, 128 subtracted."""
-    if not facts.type.endswith("NV12"):
-        raise BoardError(TASK_FAILED, f"engine runtime does not take pictures of type {facts.type}")
-    nchw = facts.layout.endswith("NCHW")
-    height, width = (facts.valid[2], facts.valid[3]) if nchw else (facts.valid[1], facts.valid[2])
-    luma = flat[: height * width].reshape(height, width)
-    chroma = flat[height * width :].reshape(height // 2, width // 2, 2).repeat(2, 0).repeat(2, 1)
-    image = np.concatenate([luma[..., None], chroma], axis=2).astype(np.int16) - 128
-    return image.astype(np.int8)[None]
+def _picture(values: Array, facts: TensorFacts) -> Array:
+    """A picture as the quantised model takes it: int8, 128 subtracted; NV12 as [1, H, W, 3], chroma repeated."""
+    if values.dtype == np.int8:
+        return values
+    _, _, height, width = facts.valid
+    luma = values[: height * width].reshape(height, width, 1)
+    if facts.type.endswith("NV12"):
+        chroma = values[height * width :].reshape(height // 2, width // 2, 2).repeat(2, 0).repeat(2, 1)
+        luma = np.concatenate([luma, chroma], axis=2)
+    return (luma.astype(np.int16) - 128).astype(np.int8)[None]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .describe_tensors import TensorFacts
+from .describe_tensors import DDR, TensorFacts
 from .errors import CANNOT_OPEN, INVALID_ARGUMENT, BoardError
 from .read_model import NUMPY_TYPE
 
@@ -25,7 +25,8 @@ def read_inputs(paths: list[str], facts: list[TensorFacts]) -> dict[str, NDArray
         facts: the inputs.
 
     Returns:
-        Input name -> array in valid shape; a flat uint8 array for NV12.
+        Input name -> array in valid shape; a flat uint8 array for pyramid pictures (NV12, Y),
+        int8 (minus 128) for others.
 
     Raises:
         BoardError: wrong number of files, a file is absent or has another size than the tensor.
@@ -88,5 +89,6 @@ def _image(path: Path, data: NDArray[np.uint8], fact: TensorFacts) -> NDArray[An
         )
     if data.size != fact.size_bytes:
         raise BoardError(INVALID_ARGUMENT, f"{path.name} has {data.size} bytes, the picture needs {fact.size_bytes}")
-    shape = fact.valid if not nchw else (fact.valid[0], height, width, fact.valid[1])
-    return (data.reshape(shape).astype(np.int16) - 128).astype(np.int8)
+    if fact.source != DDR:
+        return data
+    return (data.reshape(fact.valid).astype(np.int16) - 128).astype(np.int8)

@@ -118,7 +118,7 @@ def run_subgraph(hbm: Path, graph: Subgraph, feeds: list[NDArray[Any]], work: Pa
     Args:
         hbm: file with the packed BPU code.
         graph: which subgraph.
-        feeds: one array per input in the subgraph's order, valid shape, native dtype; a flat uint8 array for NV12.
+        feeds: one array per input in the subgraph's order, valid shape, native dtype; flat uint8 for NV12 and Y.
         work: folder for the exchange files.
 
     Returns:
@@ -133,7 +133,8 @@ def run_subgraph(hbm: Path, graph: Subgraph, feeds: list[NDArray[Any]], work: Pa
     paths = []
     for index, (feed, feature) in enumerate(zip(feeds, graph.inputs, strict=True)):
         image = feature.source.lower() not in ("ddr", "")
-        path = work / f"in_{graph.name}_{index}{'.yuv' if image else '.bin'}"
+        suffix = ".bin" if not image else ".y" if feature.valid[-1] == 1 else ".yuv"
+        path = work / f"in_{graph.name}_{index}{suffix}"
         path.write_bytes(np.ascontiguousarray(feed).tobytes())
         paths.append(str(path))
     command = [find_tool("hbdk-sim"), "-f", str(hbm), "-n", graph.name, "-i", ",".join(paths), "-o", str(out)]

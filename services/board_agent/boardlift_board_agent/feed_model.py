@@ -2,11 +2,12 @@
 
 Float inputs pass through. Integer inputs (their Quantize node was removed) are quantised with the reported scale.
 Pictures: uint8 of the exact size passes through; `[3, H, W]` or `[H, W, 3]` numbers 0 to 255 are taken for RGB and
-converted to full-range NV12 by BT.601, chroma averaged over 2x2.
+converted to what the model takes: NV12 (full-range BT.601, chroma averaged over 2x2), RGB, BGR, YUV444 or Y.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -51,14 +52,9 @@ def _same_order(left: tuple[int, ...], right: tuple[int, ...]) -> bool:
 def _picture(sample: Array, spec: TensorSpec) -> bytes:
     nhwc = spec.layout.endswith("NHWC")
     height, width = (spec.valid[1], spec.valid[2]) if nhwc else (spec.valid[2], spec.valid[3])
-    if "NV12" not in spec.type:
-        raise InvalidInputError(
-            f"Input {spec.name} takes {spec.type}; the agent feeds NV12 and tensors.",
-            reason="PICTURE_UNSUPPORTED",
-            remedy="Compile with input_type_rt nv12 or featuremap.",
-            metadata={"input": spec.name},
-        )
-    if sample.dtype == np.uint8 and sample.size == height * width * 3 // 2:
+    kind = spec.type.rpartition("_TYPE_")[2].removesuffix("_SEPARATE")
+    valid_bytes = height * width * 3 // 2 if kind == "NV12" else int(np.prod(spec.valid))
+    if sample.dtype == np.uint8 and sample.size == valid_bytes:
         return np.ascontiguousarray(sample).tobytes()
     image = sample.reshape(sample.shape[-3:]) if sample.ndim >= 3 else sample
     if image.shape == (3, height, width):
@@ -67,18 +63,41 @@ def _picture(sample: Array, spec: TensorSpec) -> bytes:
         raise InvalidInputError(
             f"A sample of {spec.name} has shape {list(sample.shape)}; the picture is {width}x{height}.",
             reason="SAMPLE_SHAPE_WRONG",
-            remedy="Send RGB pictures [3, H, W] or [H, W, 3] from 0 to 255, or flat NV12 bytes.",
+            remedy="Send RGB pictures [3, H, W] or [H, W, 3] from 0 to 255, or the picture's bytes as uint8.",
             metadata={"input": spec.name},
         )
-    return rgb_to_nv12(image)
+    if kind == "NV12":
+        return rgb_to_nv12(image)
+    if kind not in _FROM_RGB:
+        raise InvalidInputError(
+            f"Input {spec.name} takes {spec.type}; the agent knows NV12, RGB, BGR, YUV444, Y and tensors.",
+            reason="PICTURE_UNSUPPORTED",
+            remedy="Compile with input_type_rt nv12 or featuremap.",
+            metadata={"input": spec.name},
+        )
+    pixels = np.clip(np.rint(_FROM_RGB[kind](image.astype(np.float64))), 0, 255).astype(np.uint8)
+    return np.ascontiguousarray(pixels if nhwc else np.moveaxis(pixels, -1, 0)).tobytes()
+
+
+def _yuv(rgb: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Full-range BT.601, [H, W, 3]."""
+    luma = rgb @ np.array([0.299, 0.587, 0.114])
+    return np.stack([luma, (rgb[..., 2] - luma) / 1.772 + 128, (rgb[..., 0] - luma) / 1.402 + 128], axis=-1)
+
+
+_FROM_RGB: Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "RGB": lambda rgb: rgb,
+    "BGR": lambda rgb: rgb[..., ::-1],
+    "YUV444": _yuv,
+    "Y": lambda rgb: _yuv(rgb)[..., :1],
+}
 
 
 def rgb_to_nv12(rgb: Array) -> bytes:
     """RGB [H, W, 3], 0 to 255 -> NV12 bytes without row padding, full range."""
-    red, green, blue = (rgb[..., k].astype(np.float64) for k in range(3))
-    luma = 0.299 * red + 0.587 * green + 0.114 * blue
-    chroma = np.stack([(blue - luma) / 1.772 + 128, (red - luma) / 1.402 + 128], axis=-1)
-    exact = np.clip(np.rint(chroma), 0, 255).astype(np.uint16)
-    height, width = luma.shape
+    yuv = _yuv(rgb.astype(np.float64))
+    height, width = yuv.shape[:2]
+    exact = np.clip(np.rint(yuv[..., 1:]), 0, 255).astype(np.uint16)
     pooled = exact.reshape(height // 2, 2, width // 2, 2, 2).sum(axis=(1, 3))
-    return pack_nv12(np.clip(np.rint(luma), 0, 255).astype(np.uint8), ((pooled + 2) // 4).astype(np.uint8), align=1)
+    luma = np.clip(np.rint(yuv[..., 0]), 0, 255).astype(np.uint8)
+    return pack_nv12(luma, ((pooled + 2) // 4).astype(np.uint8), align=1)
