@@ -71,6 +71,15 @@ def test_the_json_holds_what_a_team_needs_for_each_variant() -> None:
         assert variant["board"]["simulated"] is True
 
 
+def test_a_job_without_a_command_line_gets_one() -> None:
+    spec = make_spec("a", gates=[job_pb2.Gate(metric="cosine", output="actions", minimum=0.99)])
+    del spec.command[:]
+    job, facts = make_facts(spec, make_results("a"))
+    words = build_report(job, spec, facts, judge_job(spec, facts), 1.0)["reproduce"]
+    assert words.startswith("boardlift run 'robots/policy v2.onnx' --data abab")
+    assert words.endswith("--variant a=int8 --gate 'cosine@actions>=0.99'")
+
+
 def test_every_figure_has_a_kind_and_a_source() -> None:
     found = figures(make("a"))
     assert len(found) > 20
