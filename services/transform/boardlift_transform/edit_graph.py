@@ -112,7 +112,7 @@ class Editor:
         """Add an initialiser; the array is referenced, not copied."""
         name = self.value_name(hint)
         array = np.ascontiguousarray(array) if array.ndim else np.asarray(array)
-        tensor = ir.tensor(array, name=name)
+        tensor = ir.Tensor(array, name=name)
         value = ir.Value(name=name, shape=ir.Shape(array.shape), type=ir.TensorType(tensor.dtype), const_value=tensor)
         self.graph.register_initializer(value)
         return value
@@ -153,7 +153,7 @@ class Editor:
             "",
             op_type,
             inputs,
-            ir.convenience.convert_attributes(dict(attributes or {})),
+            [make_attribute(name, value) for name, value in (attributes or {}).items()],
             num_outputs=len(shapes),
             name=self._unique(base, self._node_names),
             metadata_props={PROVENANCE: self.pass_id},
@@ -207,6 +207,19 @@ class Editor:
     def drop(self, node: ir.Node) -> None:
         """Remove a node whose outputs nobody reads."""
         self.graph.remove(node, safe=True)
+
+
+def make_attribute(name: str, value: Any) -> ir.Attr:
+    """An attribute of the type that the plain value shows (the library's own conversion is slow)."""
+    if isinstance(value, int):
+        return ir.AttrInt64(name, int(value))
+    if isinstance(value, float):
+        return ir.AttrFloat32(name, value)
+    if isinstance(value, str):
+        return ir.AttrString(name, value)
+    if isinstance(value, list | tuple) and value and all(isinstance(v, int) for v in value):
+        return ir.AttrInt64s(name, list(value))
+    return ir.convenience.convert_attribute(name, value)
 
 
 def batch_free(shape: Sequence[int]) -> list[int]:

@@ -25,24 +25,32 @@ MAX_DATA_ELEMENTS = 4096
 MAX_DIMENSION = 1 << 40
 
 
-def fold_graph(model: ir.Model, pass_id: str, *, fold: bool = True) -> PassResult:
-    """Infer types and shapes of all values in place; fold constants when `fold`.
+def fold_graph(model: ir.Model, pass_id: str, *, trust: bool = False) -> PassResult:
+    """Infer types and shapes of all values in place and fold constants.
+
+    Args:
+        model: Edited in place.
+        pass_id: Provenance of new nodes.
+        trust: Keep static shapes that are there. They come from an earlier walk; those of a user's file may be wrong.
 
     Returns:
         Applied: every folded node. Skipped: foldable nodes whose result would be too large.
     """
     result = PassResult()
     editor = Editor(model.graph, pass_id)
-    if fold:
-        _lift_constant_nodes(model.graph, editor)
+    _lift_constant_nodes(model.graph, editor)
     opset = used_opset(model)
     schemas: dict[str, onnx.defs.OpSchema | None] = {}
     for node in model.graph:
         if node.graph is None:
             continue
-        if fold and (_fold_shape(node, editor, result) or _fold_if(node, editor, result)):
+        if _fold_shape(node, editor, result) or _fold_if(node, editor, result):
             continue
-        if fold and _fold_constants(node, editor, opset, result):
+        if _fold_constants(node, editor, opset, result):
+            continue
+        if trust and all(o.type is not None and shape_of(o) is not None for o in node.outputs):
+            continue
+        if _copy_shape(node):
             continue
         _infer(node, model.graph.opset_imports, schemas)
     return result
@@ -170,6 +178,37 @@ def _replace_by_constants(node: ir.Node, arrays: list[Array], editor: Editor) ->
     editor.drop(node)
 
 
+_SAME = frozenset(
+    [
+        "Relu",
+        "Elu",
+        "Sigmoid",
+        "Tanh",
+        "LeakyRelu",
+        "Softplus",
+        "Abs",
+        "Exp",
+        "Log",
+        "Sqrt",
+        "Erf",
+        "Neg",
+        "Floor",
+        "Ceil",
+        "Selu",
+        "HardSigmoid",
+    ]
+)
+
+
+def _copy_shape(node: ir.Node) -> bool:
+    """Element-wise operators need no inference."""
+    x = node.inputs[0] if node.inputs else None
+    if node.op_type not in _SAME or node.domain not in ("", "ai.onnx") or x is None or shape_of(x) is None:
+        return False
+    node.outputs[0].type, node.outputs[0].shape = x.type, x.shape
+    return True
+
+
 def _infer(node: ir.Node, imports: Mapping[str, int], schemas: dict[str, onnx.defs.OpSchema | None]) -> None:
     """Set types and shapes of the node's outputs as far as they can be known; errors leave what was there."""
     if node.domain not in ("", "ai.onnx"):
@@ -199,7 +238,9 @@ def _infer(node: ir.Node, imports: Mapping[str, int], schemas: dict[str, onnx.de
         return  # an input of unknown type: nothing can be said
     opsets = [helper.make_opsetid(domain, v) for domain, v in imports.items()]
     try:
-        inferred = onnx.shape_inference.infer_node_outputs(schema, ir.to_proto(node), types, data, opset_imports=opsets)
+        inferred = onnx.shape_inference.infer_node_outputs(
+            schema, ir.serde.serialize_node(node), types, data, opset_imports=opsets
+        )
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError, TypeError, onnx.checker.ValidationError):
         return
     for output in node.outputs:

@@ -123,7 +123,8 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
             {"opset": opset, "ir_version": target.ir_version},
         )
     )
-    steps.append(PlannedPass("fold-constants", "what the conversion added"))
+    trusted = {"trust_shapes": True}
+    steps.append(PlannedPass("fold-constants", "what the conversion added", trusted))
     for name, reason in _TARGET_STEPS:
         if name not in PASSES_BY_ID:
             continue
@@ -134,7 +135,7 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
                 continue
             steps.append(PlannedPass(name, reason, {"channels": target.wide_head_channels}))
             continue
-        steps.append(PlannedPass(name, reason))
+        steps.append(PlannedPass(name, reason, trusted if name == "fold-constants" else {}))
     return steps
 
 

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import onnx_ir as ir
 
 from boardlift_transform.edit_graph import Array, attribute, constant_of, input_at, is_constant, shape_of
 from boardlift_transform.lift.twins import Twins
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A matrix `[O, C]` and a bias `[O]`, with the keys under which layers share them."""
+
+    matrix: Array
+    """The weight."""
+    bias: Array | None
+    """The bias."""
+    weight_key: tuple[object, ...]
+    """Equal keys are equal weights."""
+    bias_key: tuple[object, ...] = ()
+    """Equal keys are equal biases."""
 
 
 def lift_gemm(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
@@ -20,14 +36,15 @@ def lift_gemm(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
     weight = constant_of(node.inputs[1])
     if weight is None or weight.dtype != np.float32:
         return None
-    matrix = weight if attribute(node, "transB", 0) else weight.T
+    rows, alpha, beta = (float(attribute(node, n, d)) for n, d in (("transB", 0), ("alpha", 1.0), ("beta", 1.0)))
+    matrix = weight if rows else weight.T
     bias = gemm_bias(node, matrix.shape[0])
     if bias_value is not None and bias is None:
         return None
-    alpha = float(attribute(node, "alpha", 1.0))
     if alpha != 1.0:
         matrix = matrix * np.float32(alpha)
-    return [contract(node, twins, x, matrix, bias)]
+    made = Linear(matrix, bias, (node.inputs[1], rows, alpha), (bias_value, beta, matrix.shape[0]))
+    return [contract(node, twins, x, made)]
 
 
 def gemm_bias(node: ir.Node, channels: int) -> Array | None:
@@ -40,16 +57,15 @@ def gemm_bias(node: ir.Node, channels: int) -> Array | None:
     return np.ascontiguousarray(np.broadcast_to(scaled, (channels,)))
 
 
-def pointwise(
-    node: ir.Node, twins: Twins, source: ir.Value, matrix: Array, bias: Array | None, shape: list[int]
-) -> ir.Value:
-    """Insert Conv 1x1 with `matrix` `[O, C]`."""
-    editor = twins.editor
+def pointwise(node: ir.Node, twins: Twins, source: ir.Value, linear: Linear, shape: list[int]) -> ir.Value:
+    """Insert Conv 1x1."""
+    editor, matrix, bias = twins.editor, linear.matrix, linear.bias
     base = node.name or "Conv"
-    weight = editor.constant(np.ascontiguousarray(matrix).reshape(*matrix.shape, 1, 1), f"{base}_weight")
+    key = ("pointwise", *linear.weight_key)
+    weight = twins.shared(key, lambda: np.ascontiguousarray(matrix).reshape(*matrix.shape, 1, 1), f"{base}_weight")
     inputs = [source, weight]
     if bias is not None:
-        inputs.append(editor.constant(bias, f"{base}_bias"))
+        inputs.append(twins.shared(("bias", *linear.bias_key), lambda: bias, f"{base}_bias"))
     attributes = {"kernel_shape": [1, 1], "strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": [1, 1], "group": 1}
     return editor.node(node, "Conv", inputs, shape, attributes, hint=node.name or "")
 
@@ -67,8 +83,8 @@ def lift_matmul(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
     if twins.axes(x) != twins.axes(out) or (not on_right and len(shape) < 2):
         return None
     if on_right:
-        return [contract(node, twins, x, matrix.T, None)]
-    return [contract(node, twins, x, matrix, None, place=-2)]
+        return [contract(node, twins, x, Linear(matrix.T, None, (constant, "right")))]
+    return [contract(node, twins, x, Linear(matrix, None, (constant, "left")), place=-2)]
 
 
 def _lift_product(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
@@ -83,7 +99,7 @@ def _lift_product(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
     return [twins.editor.node(node, "MatMul", inputs, twins.shape4(out), hint=node.name or "")]
 
 
-def contract(node: ir.Node, twins: Twins, x: ir.Value, matrix: Array, bias: Array | None, place: int = -1) -> ir.Value:
+def contract(node: ir.Node, twins: Twins, x: ir.Value, linear: Linear, place: int = -1) -> ir.Value:
     """Conv 1x1 over one axis of `x`: moved to the channel axis first and back after, where it is not there."""
     axis = twins.axes(x)[place]
     perm = channel_first(axis)
@@ -91,8 +107,8 @@ def contract(node: ir.Node, twins: Twins, x: ir.Value, matrix: Array, bias: Arra
     if axis != 1:
         source = twins.editor.transpose(node, source, perm, hint=f"{node.name}_in")
     have = list(shape_of(source) or ())
-    have[1] = matrix.shape[0]
-    made = pointwise(node, twins, source, matrix, bias, have)
+    have[1] = linear.matrix.shape[0]
+    made = pointwise(node, twins, source, linear, have)
     if axis != 1:
         made = twins.editor.transpose(node, made, inverse(perm), hint=f"{node.name}_out")
     made.shape = ir.Shape(twins.shape4(node.outputs[0]))

@@ -13,7 +13,7 @@ A layout says on which of the four axes each axis of a value lies; the others ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -35,6 +35,7 @@ class Twins:
         self.editor = editor
         self._layouts = layouts
         self._twins: dict[ir.Value, ir.Value] = {}
+        self._shared: dict[tuple[object, ...], ir.Value] = {}
 
     def axes(self, value: ir.Value) -> Axes:
         """The value's layout."""
@@ -81,6 +82,13 @@ class Twins:
             return value if array.ndim == 0 else self.editor.constant(array.reshape(()), f"{value.name}_scalar")
         aligned = array.reshape([1] * (len(like.shape) - array.ndim) + list(array.shape))
         return self.editor.constant(aligned.reshape(spread(aligned.shape, self.axes(like))), f"{value.name}_4d")
+
+    def shared(self, key: tuple[object, ...], make: Callable[[], Array], hint: str) -> ir.Value:
+        """A constant that is made once per key: layers that share a weight go on sharing it."""
+        found = self._shared.get(key)
+        if found is None:
+            found = self._shared[key] = self.editor.constant(make(), hint)
+        return found
 
     def operand(self, value: ir.Value, like: ir.Value, anchor: ir.Node) -> ir.Value | None:
         """Twin or constant of one side of a broadcasting operator; None when the ranks do not fit."""

@@ -35,7 +35,8 @@ def lift_convolution(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
     if x is None or weight is None or len(shape_of(x) or ()) != 3 or twins.axes(x) != CHANNELS_TIME:
         return None
     base = node.name or node.op_type
-    wide = twins.editor.constant(weight.reshape(*weight.shape[:2], 1, weight.shape[2]), f"{base}_weight")
+    key = ("window", node.inputs[1])
+    wide = twins.shared(key, lambda: weight.reshape(*weight.shape[:2], 1, weight.shape[2]), f"{base}_weight")
     attributes = widened(node)
     attributes.setdefault("kernel_shape", [1, weight.shape[2]])
     inputs = [twins.twin(x, node), wide, *node.inputs[2:]]

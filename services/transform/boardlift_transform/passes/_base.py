@@ -64,9 +64,12 @@ def rewrite_nodes(model: ir.Model, pass_id: str, operators: Collection[str], rul
     place of the node's first output and what it is now; the node then goes.
     """
     result = PassResult()
+    candidates = [n for n in model.graph if n.op_type in operators and n.domain in ("", "ai.onnx")]
+    if not candidates:
+        return result
     editor = Editor(model.graph, pass_id)
-    for node in list(model.graph):
-        if node.op_type not in operators or node.domain not in ("", "ai.onnx") or node.graph is None:
+    for node in candidates:
+        if node.graph is None:
             continue
         label, before = node_label(node), node.op_type
         editor.release(node)

@@ -14,14 +14,20 @@ import onnx_ir as ir
 
 from boardlift_transform.edit_graph import remove_unused
 from boardlift_transform.fold_graph import fold_graph
-from boardlift_transform.passes._base import ROUNDING, Pass, PassResult
+from boardlift_transform.passes._base import ROUNDING, Parameter, Pass, PassResult
 
 
 def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
     """Infer shapes and fold, one walk in graph order."""
-    result = fold_graph(model, PASS.id)
+    result = fold_graph(model, PASS.id, trust=bool(parameters.get("trust_shapes", False)))
     remove_unused(model.graph)
     return result
 
 
-PASS = Pass(id="fold-constants", summary="fold constants and shape arithmetic", exactness=ROUNDING, apply=apply)
+PASS = Pass(
+    id="fold-constants",
+    summary="fold constants and shape arithmetic",
+    exactness=ROUNDING,
+    apply=apply,
+    parameters=(Parameter("trust_shapes", "keep static shapes that are there; default false"),),
+)
