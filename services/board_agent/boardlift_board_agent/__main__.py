@@ -1,4 +1,4 @@
-"""Start the agent: `boardlift-agent [serve]`, or look at the machine: `boardlift-agent doctor [--json]`."""
+"""Start the agent: `boardlift-agent [serve]`, look at the machine: `doctor`, or at wrong outputs: `diagnose`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from boardlift_servicekit.server import ServerSettings
 from boardlift_servicekit.settings import from_environment
 
 from boardlift_board_agent import __version__
+from boardlift_board_agent.diagnose_command import read_words, run_diagnosis
 from boardlift_board_agent.doctor import examine
 from boardlift_board_agent.server import serve, serve_fleet
 from boardlift_board_agent.settings import AllSettings, Settings
 
-_USAGE = "usage: boardlift-agent [serve | doctor [--json] | fleet COUNT | --version]"
+_USAGE = "usage: boardlift-agent [serve | doctor [--json] | diagnose ... | fleet COUNT | --version]"
 
 
 def main() -> None:
@@ -28,7 +29,8 @@ def main() -> None:
         print(__version__)
         return
     fleet = len(words) == 2 and words[0] == "fleet" and words[1].isdigit()
-    if not fleet and words not in (["serve"], ["doctor"], ["doctor", "--json"]):
+    diagnosis = read_words(words[1:]) if words[0] == "diagnose" else None
+    if not fleet and diagnosis is None and words not in (["serve"], ["doctor"], ["doctor", "--json"]):
         print(_USAGE, file=sys.stderr)
         sys.exit(0 if words in (["-h"], ["--help"]) else 2)
     try:
@@ -37,6 +39,9 @@ def main() -> None:
         )
         if words[0] == "doctor":
             sys.exit(_doctor(settings, "--json" in words))
+        if diagnosis is not None:
+            logs.configure("board-agent", "WARNING")
+            sys.exit(asyncio.run(run_diagnosis(settings.own, diagnosis)))
         logs.configure("board-agent", settings.own.log_level)
         asyncio.run(serve_fleet(settings, int(words[1])) if fleet else serve(settings))
     except BoardliftError as error:
