@@ -44,19 +44,15 @@ class Registry:
         self._js = client.jetstream()
         self._buckets = buckets
         self._limits = limits
-        self._ensured: set[tuple[str, str]] = set()
         self._written: dict[str, tuple[bytes, float]] = {}
 
     async def register(self, record: queue_pb2.BoardRecord) -> None:
         """Store a board and make sure that it can pull its tasks."""
-        name = (record.info.id, record.info.target)
-        if name not in self._ensured:
-            await ensure_board_consumers(self._js, *name, self._limits)
-            self._ensured.add(name)
         info = record.info.SerializeToString(deterministic=True)
         known, written = self._written.get(record.info.id, (b"", 0.0))
         if known == info and time.monotonic() - written < _REWRITE_S:
             return  # a write costs the server a flush to disk; presence says that the board lives
+        await ensure_board_consumers(self._js, record.info.id, record.info.target, self._limits)
         await self._buckets.boards.put(record.info.id, record.SerializeToString())
         self._written[record.info.id] = (info, time.monotonic())
 
