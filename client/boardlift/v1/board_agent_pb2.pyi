@@ -115,16 +115,18 @@ class RunModelRequest(_message.Message):
     def __init__(self, run_id: _Optional[str] = ..., compiled_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., heldout: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., reference_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., samples: _Optional[int] = ..., perf: _Optional[_Union[PerfSpec, _Mapping]] = ..., float_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., job_id: _Optional[str] = ..., estimated_latency_us: _Optional[float] = ...) -> None: ...
 
 class PerfSpec(_message.Message):
-    __slots__ = ("warmup_frames", "frames", "threads", "limit_duration")
+    __slots__ = ("warmup_frames", "frames", "threads", "limit_duration", "sustained_duration")
     WARMUP_FRAMES_FIELD_NUMBER: _ClassVar[int]
     FRAMES_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
     LIMIT_DURATION_FIELD_NUMBER: _ClassVar[int]
+    SUSTAINED_DURATION_FIELD_NUMBER: _ClassVar[int]
     warmup_frames: int
     frames: int
     threads: _containers.RepeatedScalarFieldContainer[int]
     limit_duration: _duration_pb2.Duration
-    def __init__(self, warmup_frames: _Optional[int] = ..., frames: _Optional[int] = ..., threads: _Optional[_Iterable[int]] = ..., limit_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    sustained_duration: _duration_pb2.Duration
+    def __init__(self, warmup_frames: _Optional[int] = ..., frames: _Optional[int] = ..., threads: _Optional[_Iterable[int]] = ..., limit_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., sustained_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class RunModelResponse(_message.Message):
     __slots__ = ("sequence", "progress", "log", "result")
@@ -181,7 +183,7 @@ class LatencyResult(_message.Message):
     def __init__(self, threads: _Optional[int] = ..., frames: _Optional[int] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., stable: bool = ..., raw_samples: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ...) -> None: ...
 
 class RunResult(_message.Message):
-    __slots__ = ("failure", "board", "tensors", "board_vs_float", "board_vs_quantized", "latency", "cpu_baseline", "states", "board_outputs", "findings", "figures", "log", "execution")
+    __slots__ = ("failure", "board", "tensors", "board_vs_float", "board_vs_quantized", "latency", "cpu_baseline", "states", "board_outputs", "findings", "figures", "log", "execution", "sustained")
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     BOARD_FIELD_NUMBER: _ClassVar[int]
     TENSORS_FIELD_NUMBER: _ClassVar[int]
@@ -195,6 +197,7 @@ class RunResult(_message.Message):
     FIGURES_FIELD_NUMBER: _ClassVar[int]
     LOG_FIELD_NUMBER: _ClassVar[int]
     EXECUTION_FIELD_NUMBER: _ClassVar[int]
+    SUSTAINED_FIELD_NUMBER: _ClassVar[int]
     failure: _toolchain_pb2.StageFailure
     board: BoardInfo
     tensors: _containers.RepeatedCompositeFieldContainer[BoardTensor]
@@ -208,7 +211,18 @@ class RunResult(_message.Message):
     figures: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.Figure]
     log: _artifact_pb2.ArtifactRef
     execution: _toolchain_pb2.ExecutionInfo
-    def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., board: _Optional[_Union[BoardInfo, _Mapping]] = ..., tensors: _Optional[_Iterable[_Union[BoardTensor, _Mapping]]] = ..., board_vs_float: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., board_vs_quantized: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., latency: _Optional[_Iterable[_Union[LatencyResult, _Mapping]]] = ..., cpu_baseline: _Optional[_Union[LatencyResult, _Mapping]] = ..., states: _Optional[_Iterable[_Union[BoardState, _Mapping]]] = ..., board_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., log: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ...) -> None: ...
+    sustained: SustainedRun
+    def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., board: _Optional[_Union[BoardInfo, _Mapping]] = ..., tensors: _Optional[_Iterable[_Union[BoardTensor, _Mapping]]] = ..., board_vs_float: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., board_vs_quantized: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., latency: _Optional[_Iterable[_Union[LatencyResult, _Mapping]]] = ..., cpu_baseline: _Optional[_Union[LatencyResult, _Mapping]] = ..., states: _Optional[_Iterable[_Union[BoardState, _Mapping]]] = ..., board_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., log: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ..., sustained: _Optional[_Union[SustainedRun, _Mapping]] = ...) -> None: ...
+
+class SustainedRun(_message.Message):
+    __slots__ = ("rounds", "figures", "curves")
+    ROUNDS_FIELD_NUMBER: _ClassVar[int]
+    FIGURES_FIELD_NUMBER: _ClassVar[int]
+    CURVES_FIELD_NUMBER: _ClassVar[int]
+    rounds: int
+    figures: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.Figure]
+    curves: _artifact_pb2.ArtifactRef
+    def __init__(self, rounds: _Optional[int] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., curves: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ...) -> None: ...
 
 class DiagnoseModelRequest(_message.Message):
     __slots__ = ("run_id", "job_id", "compiled_model", "quantized_model", "samples", "reference_outputs", "quantized_outputs", "user_outputs", "user_inputs", "calibration", "other_outputs", "nodes", "sample_limit", "bit_check")

@@ -205,10 +205,12 @@ def refusal_message(refused: ModelRefused) -> toolchain_pb2.StageFailure:
 def plan_from(spec: board_agent_pb2.PerfSpec) -> LatencyPlan:
     """How to measure, defaults filled in and bounds kept."""
     limit = spec.limit_duration.ToTimedelta().total_seconds() if spec.HasField("limit_duration") else 60.0
+    sustained = spec.sustained_duration.ToTimedelta().total_seconds() if spec.HasField("sustained_duration") else 0.0
     threads = tuple(sorted({int(t) for t in spec.threads if 1 <= t <= 8})) or (1, 2)
     return LatencyPlan(
         warmup_frames=min(max(spec.warmup_frames or 50, 0), 100_000),
         frames=min(max(spec.frames or 1000, 1), 1_000_000),
         threads=threads,
         limit_s=min(max(limit, 1.0), 3600.0),
+        sustained_s=min(max(sustained, 0.0), 3600.0),
     )

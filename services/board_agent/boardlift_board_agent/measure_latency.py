@@ -29,6 +29,8 @@ class LatencyPlan:
     threads: tuple[int, ...] = (1, 2)
     limit_s: float = 60.0
     """Longest time for one thread count, warm-up included."""
+    sustained_s: float = 0.0
+    """Length of a long run afterwards; 0 for none."""
 
 
 @dataclass(frozen=True)

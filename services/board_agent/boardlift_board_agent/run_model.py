@@ -20,6 +20,7 @@ from boardlift_board_agent.hrt_model_exec import (
 from boardlift_board_agent.infer_on_board import infer_on_board
 from boardlift_board_agent.measure_on_board import measure_on_board, time_on_cpu
 from boardlift_board_agent.parse_report import parse_model_info
+from boardlift_board_agent.run_long import run_long
 from boardlift_board_agent.tensor_spec import TensorSpec
 from boardlift_board_agent.watch_board import Snapshot
 
@@ -56,6 +57,7 @@ async def _run(bench: Bench) -> None:
     during: list[Snapshot] = []
     async with bench.watch.during(during):
         await measure_on_board(bench, tensors)
+        await run_long(bench)
     await time_on_cpu(bench)
     after = await bench.watch.look(running=True)
     _record_states(bench, bench.before, during, after)

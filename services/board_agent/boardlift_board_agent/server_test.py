@@ -288,3 +288,23 @@ async def test_interleaved_comparison_finds_the_faster_model(start_agent, call, 
     assert values["difference_low"] <= values["difference"] <= values["difference_high"] < 0
     assert len(result.first_rounds_ms) == len(result.second_rounds_ms) == 3
     assert {f.kind for f in result.figures} == {SIMULATED}
+
+
+async def test_a_long_run_records_heat_and_clocks_over_time(start_agent, call, materials, figure_values) -> None:
+    agent = start_agent()
+    caller = call(agent)
+    perf = board_agent_pb2.PerfSpec(frames=200, threads=[1])
+    perf.sustained_duration.FromSeconds(4)
+    request = await caller.request(materials["policy16"], perf=perf)
+    request.ClearField("heldout")
+    running = asyncio.create_task(caller.result(request))
+    await asyncio.sleep(3)
+    _sensors(agent, "hot")
+    result = await running
+    values = figure_values(result.sustained)
+    assert result.sustained.rounds >= 2
+    assert values["slowdown"] == pytest.approx(1.0, abs=0.03)
+    with np.load(await caller.store.fetch(result.sustained.curves)) as curves:
+        assert set(curves.files) == {"time_s", "latency_ms", "bpu_c", "cpu_c", "bpu_mhz", "cpu_mhz"}
+        assert curves["time_s"][-1] >= 4
+    assert "TOO_HOT" in codes(result)
