@@ -10,12 +10,16 @@ from boardlift.cli.check import check
 from boardlift.cli.compare import compare
 from boardlift.cli.dataset import dataset
 from boardlift.cli.doctor import doctor
+from boardlift.cli.estimate import estimate
 from boardlift.cli.jobs import jobs
 from boardlift.cli.lint import lint
 from boardlift.cli.pull import pull
 from boardlift.cli.push import push
+from boardlift.cli.remedies import remedies
 from boardlift.cli.report import report
 from boardlift.cli.run import run
+from boardlift.cli.search import search
+from boardlift.cli.sensitivity import sensitivity
 from boardlift.cli.session import Group
 from boardlift.cli.transform import transform
 
@@ -30,4 +34,6 @@ def app() -> None:
 
 
 for command in (run, jobs, boards, report, pull, push, transform, check, lint, compare, doctor, dataset):
+    app.add_command(command)
+for command in (estimate, sensitivity, remedies, search):
     app.add_command(command)

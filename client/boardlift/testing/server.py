@@ -12,10 +12,18 @@ from typing import Any
 import grpc
 
 from boardlift.testing.artifacts import ArtifactServicer
+from boardlift.testing.explore import ExploreServicer
 from boardlift.testing.jobs import JobServicer
 from boardlift.testing.scenario import Scenario
 from boardlift.testing.stages import BoardServicer, CompilerServicer, ServerServicer, TransformServicer
-from boardlift.v1 import artifact_pb2_grpc, compiler_pb2_grpc, job_pb2_grpc, toolchain_pb2_grpc, transform_pb2_grpc
+from boardlift.v1 import (
+    artifact_pb2_grpc,
+    compiler_pb2_grpc,
+    explore_pb2_grpc,
+    job_pb2_grpc,
+    toolchain_pb2_grpc,
+    transform_pb2_grpc,
+)
 
 
 class FakeServer:
@@ -45,6 +53,8 @@ class FakeServer:
         transform = TransformServicer(scenario, self.artifacts)
         transform_pb2_grpc.add_TransformServiceServicer_to_server(transform, self._server)
         compiler_pb2_grpc.add_CompilerServiceServicer_to_server(CompilerServicer(scenario), self._server)
+        self.explore = ExploreServicer()
+        explore_pb2_grpc.add_ExploreServiceServicer_to_server(self.explore, self._server)
         if tls:
             credentials = grpc.ssl_server_credentials([tls])
             self.port = self._server.add_secure_port("localhost:0", credentials)

@@ -1,0 +1,62 @@
+"""`boardlift remedies`: what brings CPU nodes back to the BPU, tried for real and ranked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from boardlift._outcome import FAIL, INPUT_WRONG
+from boardlift.cli.explore_options import Exploration, exploration_options, report_refusal
+from boardlift.cli.explore_output import print_remedies
+from boardlift.cli.parse import split_names
+from boardlift.cli.session import Command, Session, pass_session
+from boardlift.cli.stage_output import StageLines
+from boardlift.explore import ExploreClient
+from boardlift.message_json import message_to_plain
+from boardlift.v1 import explore_pb2
+
+
+@click.command(cls=Command)
+@exploration_options
+@click.option("--precision", type=click.Choice(["int8", "int16"]), default="int8", show_default=True, help="As it is.")
+@click.option(
+    "--without-pass", "without", multiple=True, help="Start without this transform pass; it is a remedy then."
+)
+@click.option("--dry-run", is_flag=True, help="Name remedies, try none.")
+@click.option("--level", type=click.Choice(["O1", "O2"]), default="O2", show_default=True, help="Level of the builds.")
+@pass_session
+def remedies(
+    session: Session,
+    model: Path,
+    data: str,
+    outputs: tuple[str, ...],
+    shapes: tuple[str, ...],
+    target: str,
+    precision: str,
+    without: tuple[str, ...],
+    dry_run: bool,
+    level: str,
+) -> int:
+    """Say why nodes of MODEL run on the CPU and what helps, by building every remedy."""
+    with ExploreClient(session.connection) as client:
+        prepared = Exploration(model, data, outputs, shapes, target).prepare(session, client, split_names(without))
+        if prepared.refused is not None:
+            return report_refusal(session, prepared.refused, INPUT_WRONG)
+        request = explore_pb2.TryRemediesRequest(
+            form=prepared.forms[0],
+            alternatives=prepared.forms[1:],
+            target=target,
+            try_remedies=not dry_run,
+            optimize_level=level,
+        )
+        request.variant.preset = precision
+        request.variant.calibration.method = "max"
+        result = client.try_remedies(request, StageLines(session.output, "remedies"))
+    if result.HasField("failure"):
+        return report_refusal(session, result, INPUT_WRONG if result.failure.user_fault else FAIL)
+    if session.json:
+        session.output.emit(message_to_plain(result))
+    else:
+        print_remedies(session.output, result)
+    return 0

@@ -1,0 +1,61 @@
+"""Searching from the command line, against the fake server."""
+
+from __future__ import annotations
+
+import pytest
+
+from boardlift.explore import form_name, form_plans
+from boardlift.testing import FakeServer, Scenario, StageScript
+
+
+def test_prints_the_front_and_the_best(boardlift, model, data):
+    ended = boardlift("search", model, "--data", data, "--plan", "int8,int16", "--method", "max")
+    assert ended.code == 0 and "best: as-planned/int16/max" in ended.out
+    rows = [line.split() for line in ended.out.splitlines() if "/max" in line and "best" not in line]
+    assert rows[0] == ["*", "as-planned/int16/max", "0.999000", "8", "117.0", "0.0", "0.387", "1", "O2", "finalist"]
+    assert rows[1][0] == "as-planned/int8/max"
+
+
+def test_request_holds_what_was_asked(boardlift, server, model, data):
+    options = ["--metric", "p99_abs", "--reach", "0.05", "--on-output", "actions", "--finalists", "3"]
+    boardlift("search", model, "--data", data, "--plan", "int8", *options)
+    request = server.explore.requests[-1]
+    assert (request.goal.metric, request.goal.target, request.goal.output) == ("p99_abs", 0.05, "actions")
+    assert list(request.plans) == ["int8"] and request.finalists == 3
+    assert request.forms[0].model.sha256
+
+
+def test_dry_run_says_cost_and_candidates(boardlift, model, data):
+    ended = boardlift("search", model, "--data", data, "--dry-run")
+    assert ended.code == 0 and "Predicted: 1 min 30 s (a guess" in ended.out
+    assert "as-planned/int8/max" in ended.out and "best" not in ended.out
+
+
+def test_a_target_out_of_reach_fails(boardlift, model, data):
+    ended = boardlift("search", model, "--data", data, "--reach", "0.9999")
+    assert ended.code == 1 and "none reaches the target" in ended.out
+
+
+def test_json(boardlift, model, data):
+    answer = boardlift("search", model, "--data", data, "--json").json
+    assert answer["best"] == "as-planned/int16/max"
+
+
+def test_a_model_that_is_refused(boardlift, model, data, monkeypatch):
+    with FakeServer(Scenario(stages={"transform": StageScript(failure_code="OPSET_TOO_HIGH")})) as server:
+        monkeypatch.setenv("BOARDLIFT_TRANSFORM", server.address)
+        ended = boardlift("search", model, "--data", data)
+    assert ended.code == 2 and "OPSET_TOO_HIGH" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("without", "names"),
+    [
+        ((), ["as-planned"]),
+        (("a",), ["baseline", "as-planned"]),
+        (("a", "b_c"), ["baseline", "as-planned", "without-a", "without-b-c"]),
+    ],
+)
+def test_forms(without, names):
+    assert [name for name, _ in form_plans(without)] == names
+    assert form_name("Weird  Näme") == "weird-n-me"

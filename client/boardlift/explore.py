@@ -1,0 +1,144 @@
+"""Understand a model before a job: what it costs, which layers suffer, which form wins. Direct calls to the compiler.
+
+Results are the protobuf messages themselves (`boardlift.v1.explore_pb2`), since they are wide and meant for tools.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from boardlift._requests import to_ref
+from boardlift.errors import InvalidInputError
+from boardlift.stages import OnEvent, StageClient
+from boardlift.v1 import explore_pb2, explore_pb2_grpc, transform_pb2
+
+NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass
+class PreparedForms:
+    """Forms of a model that are ready for the toolchain, or the transform that was refused."""
+
+    forms: list[explore_pb2.ModelForm] = field(default_factory=list)
+    """Forms with their samples; the first is the baseline."""
+    refused: transform_pb2.TransformResult | None = None
+    """Transform that said no."""
+
+
+class ExploreClient(StageClient):
+    """A `StageClient` that also asks the compiler's `ExploreService`."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        """Connect lazily; arguments as of `StageClient`."""
+        super().__init__(*arguments, **named)
+        self._explore = explore_pb2_grpc.ExploreServiceStub(self._channels["compiler"])
+
+    def __enter__(self) -> ExploreClient:
+        return self
+
+    def prepare_forms(
+        self,
+        model: Path,
+        data: Path,
+        spec: transform_pb2.TransformSpec,
+        without: Sequence[str] = (),
+        on_event: OnEvent | None = None,
+    ) -> PreparedForms:
+        """Transform a model as planned, and once more without each of some passes.
+
+        Args:
+            model: The user's model.
+            data: Dataset, split here into calibration and held-out samples.
+            spec: How to transform it.
+            without: Passes whose effect is searched: each is left out once, all of them in the baseline.
+            on_event: Hears progress.
+        """
+        prepared = PreparedForms()
+        seen: set[str] = set()
+        for name, skipped in form_plans(without):
+            own = transform_pb2.TransformSpec()
+            own.CopyFrom(spec)
+            own.skip_passes.extend(skipped)
+            result = self.transform(model, own, data, on_event)
+            if result.HasField("failure"):
+                prepared.refused = result
+                return prepared
+            if result.model.sha256 in seen:
+                continue
+            seen.add(result.model.sha256)
+            prepared.forms.append(_form(name, result, [p for p in without if p not in skipped]))
+        return prepared
+
+    def estimate(self, compiled_model: Path) -> explore_pb2.EstimateLatencyResponse:
+        """Estimate the latency of a compiled model."""
+        ref = to_ref(self._with_store(lambda store: store.push(compiled_model)))
+        request = explore_pb2.EstimateLatencyRequest(compiled_model=ref)
+        return self._unary(explore_pb2.EstimateLatencyResponse, self._explore.EstimateLatency, request, "compiler")
+
+    def measure_sensitivity(
+        self, request: explore_pb2.MeasureSensitivityRequest, on_event: OnEvent | None = None
+    ) -> explore_pb2.SensitivityResult:
+        """Measure what quantisation does to each layer."""
+        result: explore_pb2.SensitivityResult = self._stream(
+            self._explore.MeasureSensitivity, request, "compiler", on_event
+        )
+        return result
+
+    def search(
+        self, request: explore_pb2.SearchVariantsRequest, on_event: OnEvent | None = None
+    ) -> explore_pb2.SearchResult:
+        """Search plans, methods and forms."""
+        result: explore_pb2.SearchResult = self._stream(self._explore.SearchVariants, request, "compiler", on_event)
+        return result
+
+    def try_remedies(
+        self, request: explore_pb2.TryRemediesRequest, on_event: OnEvent | None = None
+    ) -> explore_pb2.RemedyResult:
+        """Name what brings CPU nodes back to the BPU, and try it when asked."""
+        result: explore_pb2.RemedyResult = self._stream(self._explore.TryRemedies, request, "compiler", on_event)
+        return result
+
+
+def form_plans(without: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return (form, passes left out): the baseline without all of them first, then as planned, then without each."""
+    planned: tuple[str, tuple[str, ...]] = ("as-planned", ())
+    if not without:
+        return [planned]
+    plans = [("baseline", tuple(without)), planned]
+    return plans + ([(form_name(f"without-{p}"), (p,)) for p in without] if len(without) > 1 else [])
+
+
+def form_name(text: str) -> str:
+    """Return a text as the name of a form: lower-case letters, digits and '-', at most 40."""
+    return NOT_IN_NAMES.sub("-", text.lower()).strip("-")[:40] or "form"
+
+
+def parse_goal(metric: str, output: str, target: float | None) -> explore_pb2.Goal:
+    """Return a goal.
+
+    Raises:
+        InvalidInputError: GOAL_INVALID.
+    """
+    if target is not None and metric == "cosine" and not 0 <= target <= 1:
+        raise InvalidInputError(
+            f"A cosine of {target} can't be reached.", reason="GOAL_INVALID", remedy="Give a target between 0 and 1."
+        )
+    goal = explore_pb2.Goal(metric=metric, output=output)
+    if target is not None:
+        goal.target = target
+    return goal
+
+
+def _form(name: str, result: transform_pb2.TransformResult, made_by: Sequence[str]) -> explore_pb2.ModelForm:
+    return explore_pb2.ModelForm(
+        name=name,
+        model=result.model,
+        transform_pass=",".join(made_by)[:200],
+        calibration=result.calibration,
+        heldout=result.heldout,
+        reference_outputs=result.reference_outputs,
+    )
