@@ -236,3 +236,22 @@ async def test_a_dead_board_s_task_goes_to_another_board_with_the_labels(tmp_pat
     assert ended.state == job_pb2.Job.STATE_SUCCEEDED
     assert board.worker == f"fake-{1 - victim}"
     assert board.attempt == 2
+
+
+async def test_many_watchers_of_one_job_all_see_all_of_it(channel: Any, dataset: Any) -> None:
+    stub = job_pb2_grpc.JobServiceStub(channel)
+    created = await jobs.create(channel, jobs.spec(dataset, "crowd"))
+
+    async def watch() -> list[int]:
+        request = job_pb2.WatchJobRequest(job_id=created.id)
+        events = [e async for e in stub.WatchJob(request, timeout=60)]
+        assert events[-1].job.state == job_pb2.Job.STATE_SUCCEEDED
+        return [e.sequence for e in events[1:]]
+
+    first = [asyncio.create_task(watch()) for _ in range(60)]
+    await asyncio.sleep(0.5)
+    late = [asyncio.create_task(watch()) for _ in range(20)]
+    seen = await asyncio.gather(*first, *late)
+    longest = max(seen, key=len)
+    assert all(set(item) <= set(longest) and item[-1] == longest[-1] for item in seen)
+    assert min(len(item) for item in seen) >= len(longest) - 10  # states that came late are left out

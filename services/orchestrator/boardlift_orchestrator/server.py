@@ -75,7 +75,7 @@ class Orchestrator:
         self._dialling: list[asyncio.Task[None]] = []
         self._dispatchers: list[Dispatcher] = []
         self._channels: list[Any] = []
-        follower = JobFollower(client, self._engine, self._results, self._hub)
+        follower = JobFollower(self._engine, self._results, self._hub)
         jobs = JobServicer(self._engine, self._results, index, registry, follower)
         boards = BoardServicer(client, registry, buckets)
         host.add(job_pb2_grpc.add_JobServiceServicer_to_server, jobs, "boardlift.v1.JobService")

@@ -7,7 +7,7 @@ restarts, a slow watcher holds nobody up, and no consumer is made per watcher.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -22,8 +22,59 @@ from boardlift_orchestrator.results import Results
 
 _BATCH: Final = 256
 _LOOK_S: Final = 2.0
+_KEPT: Final = 2000
 _SETTLE_S: Final = 0.02
 _ENDED: Final = (job_pb2.Job.STATE_SUCCEEDED, job_pb2.Job.STATE_FAILED, job_pb2.Job.STATE_CANCELLED)
+
+
+class JobTail:
+    """The latest events of one job, read once for all of its watchers."""
+
+    def __init__(self, client: Client, job: str, after: int) -> None:
+        """Read over `client` what comes after a sequence."""
+        self._client = client
+        self._subject = f"evt.job.{job}.>"
+        self._events: deque[Any] = deque()
+        self._floor = self._newest = after
+        self._lock = asyncio.Lock()
+        self._stale = True
+        self.wakes: set[asyncio.Event] = set()
+
+    def wake(self) -> None:
+        """Have the next reader look, and wake all of them."""
+        self._stale = True
+        for wake in self.wakes:
+            wake.set()
+
+    async def read(self, after: int, look: bool) -> list[Any]:
+        """Return the events after a sequence; `look` asks the server even if nothing was heard."""
+        async with self._lock:
+            if self._stale or look:
+                self._stale = False
+                await self._load()
+        if after >= self._floor:
+            return [event for event in self._events if event.sequence > after]
+        return [event async for event in self._stored(after)]
+
+    async def _load(self) -> None:
+        async for event in self._stored(self._newest):
+            self._events.append(event)
+            self._newest = event.sequence
+        while len(self._events) > _KEPT:
+            self._floor = self._events.popleft().sequence
+
+    async def _stored(self, after: int) -> AsyncIterator[Any]:
+        more = True
+        while more:
+            try:
+                messages, more = await read_after(self._client, EVENT_STREAM, self._subject, after, most=_BATCH)
+            except UnavailableError:
+                self._stale = True  # the server restarts; the next look reads on from the same sequence
+                return
+            for message in messages:
+                event = job_pb2.WatchJobResponse.FromString(message.data)
+                event.sequence = after = message.sequence
+                yield event
 
 
 class EventHub:
@@ -32,7 +83,7 @@ class EventHub:
     def __init__(self, client: Client) -> None:
         """Listen on `client` once started."""
         self._client = client
-        self._wakes: dict[str, set[asyncio.Event]] = defaultdict(set)
+        self._tails: dict[str, JobTail] = {}
 
     async def start(self) -> None:
         """Begin to listen."""
@@ -43,29 +94,31 @@ class EventHub:
         if not self._client.is_closed:
             await self._subscription.unsubscribe()
 
-    def add(self, job: str) -> asyncio.Event:
-        """Return an event that is set whenever something happens to the job."""
+    def join(self, job: str, after: int) -> tuple[JobTail, asyncio.Event]:
+        """Return the job's tail, and an event that is set whenever something happens to the job."""
+        tail = self._tails.setdefault(job, JobTail(self._client, job, after))
         wake = asyncio.Event()
-        self._wakes[job].add(wake)
-        return wake
+        tail.wakes.add(wake)
+        return tail, wake
 
-    def remove(self, job: str, wake: asyncio.Event) -> None:
-        """Forget a watcher."""
-        self._wakes[job].discard(wake)
-        if not self._wakes[job]:
-            del self._wakes[job]
+    def leave(self, job: str, wake: asyncio.Event) -> None:
+        """Forget a watcher; with the last one the tail goes."""
+        tail = self._tails[job]
+        tail.wakes.discard(wake)
+        if not tail.wakes:
+            del self._tails[job]
 
     async def _on_event(self, message: Msg) -> None:
-        for wake in self._wakes.get(message.subject.split(".")[2], ()):
-            wake.set()
+        tail = self._tails.get(message.subject.split(".")[2])
+        if tail is not None:
+            tail.wake()
 
 
 class JobFollower:
     """Reads a job's events for its watchers."""
 
-    def __init__(self, client: Client, engine: Engine, results: Results, hub: EventHub) -> None:
-        """Read events over `client` and records from `engine`; be woken by `hub`."""
-        self._client = client
+    def __init__(self, engine: Engine, results: Results, hub: EventHub) -> None:
+        """Read records from `engine` and events from `hub`."""
         self._engine = engine
         self._results = results
         self._hub = hub
@@ -76,14 +129,14 @@ class JobFollower:
         Raises:
             NotFoundError: There is no such job.
         """
-        wake = self._hub.add(job)
+        tail, wake = self._hub.join(job, after)
         try:
             yield await self._snapshot(job, after)
             idle, newest = 0, 0
             while True:
                 wake.clear()
                 found = False
-                async for event in self._read(job, after):
+                for event in await tail.read(after, look=idle > 0):
                     found, after = True, event.sequence
                     if event.HasField("job"):
                         if event.job.revision < newest:
@@ -102,7 +155,7 @@ class JobFollower:
                     return
                 await self._wait(wake)
         finally:
-            self._hub.remove(job, wake)
+            self._hub.leave(job, wake)
 
     async def _wait(self, wake: asyncio.Event) -> None:
         try:
@@ -110,18 +163,6 @@ class JobFollower:
         except asyncio.TimeoutError:
             return
         await asyncio.sleep(_SETTLE_S)  # an event is heard a little before it is stored
-
-    async def _read(self, job: str, after: int) -> AsyncIterator[Any]:
-        more = True
-        while more:
-            try:
-                messages, more = await read_after(self._client, EVENT_STREAM, f"evt.job.{job}.>", after, most=_BATCH)
-            except UnavailableError:
-                return  # the server restarts; the next look reads on from the same sequence
-            for message in messages:
-                event = job_pb2.WatchJobResponse.FromString(message.data)
-                event.sequence = after = message.sequence
-                yield event
 
     async def _snapshot(self, job: str, sequence: int) -> Any:
         record = await self._engine.read(job)
