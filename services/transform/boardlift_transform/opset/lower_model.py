@@ -8,12 +8,13 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto, NodeProto, helper, shape_inference
 
-from boardlift_transform.opset.check_result import ResultNotLegal, check_result, drop_outputs, without_shape
+from boardlift_transform.opset.check_result import ResultNotLegal, check_result, drop_outputs, walk, without_shape
 from boardlift_transform.opset.errors import InvalidModel, Offence, UnsupportedDowngrade
 from boardlift_transform.opset.inline_functions import function_key
 from boardlift_transform.opset.lower_graph import Lowering, read_scope
 from boardlift_transform.opset.schemas import NEWEST, PLAIN
 from boardlift_transform.opset.scope import Scope
+from boardlift_transform.opset.shape_rules import MISLEADING
 from boardlift_transform.opset.step import Names
 from boardlift_transform.opset.strip_weights import fix_shape, skeleton
 
@@ -119,6 +120,10 @@ def infer(light: ModelProto, own: int) -> ModelProto:
     foreign = {o.version for f in light.functions for o in f.opset_import if o.domain in ("", "ai.onnx")} - {own}
     if foreign:  # inference would read bodies at the model's opset; they are inferred after inlining
         light.ClearField("functions")
+    kinds = {n.op_type for n in walk([*light.graph.node, *(n for f in light.functions for n in f.node)])}
+    if kinds & MISLEADING:  # types are worked out name by name instead
+        del light.graph.value_info[:]
+        return light
     try:
         return shape_inference.infer_shapes(light, data_prop=True)
     except DecodeError:

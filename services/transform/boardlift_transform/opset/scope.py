@@ -13,6 +13,7 @@ from onnx import TensorProto, TypeProto, helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
 from boardlift_transform.opset.schemas import schema_at
+from boardlift_transform.opset.shape_rules import RULES, corrected
 
 Array = npt.NDArray[np.generic]
 Shape = tuple[int | None, ...]
@@ -26,9 +27,6 @@ FOLDABLE = frozenset(
     | {"Div", "Mod", "Min", "Max", "Floor", "Ceil", "ConstantOfShape", "Range", "Expand", "Tile", "Equal", "Where"}
     | {"Transpose", "ReduceProd", "ReduceSum", "Flatten", "Split", "Sqrt", "Not"}
 )
-
-SHAPE_KEEPING = frozenset({"GroupNormalization"})
-"""Operators whose result has the type of their first input, although onnx doesn't infer it."""
 
 
 @dataclass
@@ -201,8 +199,8 @@ class Scope:
             )
         except (shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError, TypeError):
             return  # no fact: an adapter that needs one refuses, and the final check catches a malformed node
-        if node.op_type in SHAPE_KEEPING:
-            found = {node.output[0]: types[node.input[0]]}
+        if node.op_type in RULES:
+            found = corrected(self, node, found)
         for output, new in found.items():
             if output not in self.types or knows_more(new, self.types[output]):
                 self.types[output] = new
