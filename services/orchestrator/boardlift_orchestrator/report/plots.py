@@ -47,12 +47,12 @@ def draw_bars(title: str, bars: Sequence[Bar], logarithmic: bool = False) -> str
         return ""
     positive = [bar.value for bar in shown if bar.value > 0]
     low, high = (min(positive), max(positive)) if positive else (1.0, 1.0)
+    low = min(low, high / 100)  # at least two decades, or a small difference looks large
     room = _WIDTH - _LABEL - 170
     rows = []
     for index, bar in enumerate(shown):
         if logarithmic and bar.value > 0:
-            span = math.log10(high / low) if high > low else 1.0
-            share = 0.12 + 0.88 * (math.log10(bar.value / low) / span if high > low else 1.0)
+            share = 0.05 + 0.95 * math.log10(bar.value / low) / math.log10(high / low)
         else:
             share = bar.value / high if bar.value else 0.0
         y = index * _ROW + 4
