@@ -9,13 +9,44 @@ from onnx import AttributeProto, FunctionProto, NodeProto
 
 from boardlift_transform.opset.step import Names
 
+Key = tuple[str, str, str]
+"""Domain, name and overload of a function."""
 MAX_NODES = 2_000_000
 """Ceiling on inlined nodes: functions that call functions can multiply without bound."""
 
 
-def function_key(domain: str, name: str, overload: str) -> tuple[str, str, str]:
+def function_key(domain: str, name: str, overload: str) -> Key:
     """Identity of a function; ``ai.onnx`` and the empty domain are one."""
     return ("" if domain == "ai.onnx" else domain, name, overload)
+
+
+def find_recursion(functions: Mapping[Key, FunctionProto]) -> Key | None:
+    """A function that calls itself, directly or through others; None if there is none.
+
+    Args:
+        functions: All functions of a model.
+
+    Returns:
+        Its identity.
+    """
+    calls = {key: _called(function) & functions.keys() for key, function in functions.items()}
+    done: set[Key] = set()
+    while True:
+        ready = [key for key, targets in calls.items() if key not in done and targets <= done]
+        if not ready:
+            return next((key for key in calls if key not in done), None)
+        done.update(ready)
+
+
+def _called(function: FunctionProto) -> set[Key]:
+    found, nodes = set(), list(function.node)
+    while nodes:
+        node = nodes.pop()
+        found.add(function_key(node.domain, node.op_type, node.overload))
+        for attribute in node.attribute:
+            for graph in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                nodes.extend(graph.node)
+    return found
 
 
 def expand(call: NodeProto, function: FunctionProto, names: Names) -> list[NodeProto]:

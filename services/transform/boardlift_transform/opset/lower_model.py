@@ -10,7 +10,7 @@ from onnx import GraphProto, ModelProto, NodeProto, helper, shape_inference
 
 from boardlift_transform.opset.check_result import ResultNotLegal, check_result, drop_outputs, walk, without_shape
 from boardlift_transform.opset.errors import InvalidModel, Offence, UnsupportedDowngrade
-from boardlift_transform.opset.inline_functions import function_key
+from boardlift_transform.opset.inline_functions import find_recursion, function_key
 from boardlift_transform.opset.lower_graph import Lowering, read_scope
 from boardlift_transform.opset.schemas import NEWEST, PLAIN
 from boardlift_transform.opset.scope import Scope
@@ -55,29 +55,34 @@ def downgrade(
     own = read_opset(model)
     light = skeleton(model, input_shapes)
     functions = {function_key(f.domain, f.name, f.overload): f for f in light.functions}
+    circle = find_recursion(functions)
+    if circle is not None:
+        raise InvalidModel(f"function {circle[0]}.{circle[1]} calls itself", "unroll the recursion")
     light = infer(light, own)
     check_source(light)
-    low = Lowering(
-        target=min(opset, own),
-        functions=functions,
-        names=Names(all_names(light)),
-        keep_foreign=foreign_domains == "keep",
-    )
+    names = Names(all_names(light))
+    low = Lowering(min(opset, own), functions, names, keep_foreign=foreign_domains == "keep")
     scope = read_scope(light.graph, own)
     scope.tensors.update((t.name, t) for t in model.graph.initializer)
     scope.late = scope.late or any(t.data_type not in PLAIN for t in model.graph.initializer)
+    nodes = lower_checked(model, light, low, scope, own)
+    return assemble(model, nodes, scope, low, input_shapes, min(max(model.ir_version, 4), IR_OF_OPSET[opset]))
+
+
+def lower_checked(model: ModelProto, light: ModelProto, low: Lowering, scope: Scope, own: int) -> list[NodeProto]:
+    """Nodes of the result, proven legal; raises what `downgrade` raises."""
     try:
         nodes = low.lower([*light.graph.node], scope, own)
     except (RecursionError, DecodeError) as why:
         raise InvalidModel(f"graphs are nested too deeply: {why}", "flatten the model") from None
     if low.offences:
-        raise UnsupportedDowngrade(low.offences, opset)
+        raise UnsupportedDowngrade(low.offences, low.target)
     try:
         check_result(model, nodes, scope, low)
     except ResultNotLegal:
-        check_source(skeleton(model, input_shapes), full=True)  # whose fault it is
+        check_source(skeleton(model, None), full=True)  # whose fault it is
         raise
-    return assemble(model, nodes, scope, low, input_shapes, min(max(model.ir_version, 4), IR_OF_OPSET[opset]))
+    return nodes
 
 
 def read_opset(model: ModelProto) -> int:
@@ -174,7 +179,7 @@ def assemble(
     for node in graph.node:
         for newer in ("overload", "metadata_props", "device_configurations"):
             node.ClearField(newer)
-    if scope.frozen and model.ir_version >= 4:
+    if scope.frozen:
         del graph.input[:]
         graph.input.extend(v for v in source.input if v.name not in scope.frozen)
     graph.initializer.extend(scope.new_tensors)

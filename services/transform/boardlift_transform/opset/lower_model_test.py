@@ -115,6 +115,57 @@ def test_functions_are_inlined_each_at_its_own_opset():
     np.testing.assert_allclose(run(result, x=x)[0], want, rtol=1e-5)
 
 
+def test_a_function_that_calls_itself_is_refused():
+    model = parser.parse_model("""
+      <ir_version: 9, opset_import: ["" : 20, "l" : 1]>
+      g (float[2] x) => (float[2] y) { y = l.a (x) }
+      <domain: "l", opset_import: ["" : 20, "l" : 1]> a (v) => (w) { w = l.b (v) }
+      <domain: "l", opset_import: ["" : 20, "l" : 1]> b (v) => (w) { u = Relu (v)  w = l.a (u) }
+    """)
+    with pytest.raises(InvalidModel, match="calls itself"):
+        downgrade(model)
+
+
+PEER_FAULTS = {
+    "softmax on an inner axis": ("g (float[2,3,4,5] x) => (float[2,3,4,5] y) { y = Softmax <axis = 1> (x) }", 13),
+    "log-softmax on an inner axis": ("g (float[2,3,4] x) => (float[2,3,4] y) { y = LogSoftmax <axis = 1> (x) }", 13),
+    "hardmax default axis": ("g (float[2,3,4] x) => (float[2,3,4] y) { y = Hardmax (x) }", 13),
+    "identity and relu": ("g (float[2,3] x) => (float[2,3] y) { a = Relu (x)  y = Identity (a) }", 16),
+    "dilated average": (
+        "g (float[1,2,9,9] x) => (float[1,2,7,7] y) { y = AveragePool <kernel_shape=[2,2], dilations=[2,2]> (x) }", 19,
+    ),
+    "grouped normalisation": (
+        "g (float[2,4,3] x) => (float[2,4,3] y) <float[4] s = {1,2,3,4}, float[4] b = {0,1,0,1}> "
+        "{ y = GroupNormalization <num_groups = 2> (x, s, b) }", 21,
+    ),
+    "resize with axes": (
+        "g (float[1,2,4,4] x) => (float[1,2,8,8] y) <float[2] s = {2,2}> { y = Resize <axes = [2,3]> (x, , s) }", 18,
+    ),
+    "sum of nothing": (
+        "g (float[2,3] x) => (float[2,3] y) { y = ReduceSum <noop_with_empty_axes = 1> (x) }", 13,
+    ),
+    "window in the padding": (
+        "g (float[1,1,2,2] x) => (float[1,1,1,1] y) { y = MaxPool <kernel_shape = [3,3], strides = [3,3], "
+        "pads = [1,1,1,1], ceil_mode = 1> (x) }", 22,
+    ),
+    "uneven split": (
+        "g (float[7,2] x) => (float[3,2] a, float[3,2] b, float[1,2] c) { a, b, c = Split <num_outputs = 3> (x) }", 18,
+    ),
+    "part of a shape": ("g (float[2,3,4] x) => (int64[2] y) { y = Shape <start = 1> (x) }", 15),
+}  # fmt: skip
+"""Models that public converters turn into wrong numbers or illegal graphs, or refuse."""
+
+
+@pytest.mark.parametrize("target", [10, 11, 12, 13])
+@pytest.mark.parametrize("name", PEER_FAULTS)
+def test_what_others_get_wrong_is_right(name, target):
+    source, opset = PEER_FAULTS[name]
+    model = text(source, opset=opset)
+    shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+    if opset > target:
+        check_same(model, downgrade(model, target), x=RNG.normal(size=shape).astype(np.float32))
+
+
 def test_the_argument_is_never_changed():
     model = text("g (float[2,3] x) => (float[2,3] y) { y = Softmax <axis = 0> (x) }")
     before = model.SerializeToString(deterministic=True)
