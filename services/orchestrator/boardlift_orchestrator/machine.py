@@ -33,11 +33,12 @@ from boardlift_orchestrator.record import Failure, JobRecord, JobState, Stage, S
 MAX_FAULTS: Final = 5
 """Attempts of one stage that may end by a fault of the machinery."""
 MAX_TOOL_FAULTS: Final = 2
-"""Attempts of one stage in which the tool itself may break, for example be killed; then its variant stays undecided."""
+"""Attempts of one stage in which the tool itself may break; then its variant stays undecided, or the job fails."""
 MAX_STARTS: Final = 10
 """Workers that may die over one attempt."""
 CANCEL_GRACE_S: Final = 8.0
 """Seconds after which a cancelled job ends even when a worker does not answer."""
+_SHARED: Final = ("ingest", "transform", "check")
 _BACKOFF_S: Final = (1.0, 3.0, 8.0, 20.0)
 
 
@@ -141,7 +142,7 @@ def _ended(job: JobRecord, stage: Stage, event: Outcome, now: float) -> Step:
         end=now,
     )
     job = dataclasses.replace(job.replace_stage(done), started=job.started or now)
-    if failure and ((machinery and not failure.user_fault) or stage.stage == "verdict"):
+    if failure and (stage.stage == "verdict" or (not failure.user_fault and (machinery or stage.stage in _SHARED))):
         return _fail(job, failure, now)
     return _advance(dataclasses.replace(job, state=JobState.RUNNING), now)
 

@@ -153,6 +153,12 @@ def test_a_tool_that_breaks_is_tried_again_once_then_leads_to_a_verdict() -> Non
     assert published(step) == ["verdict/"]
 
 
+def test_a_tool_that_breaks_before_any_variant_fails_the_job() -> None:
+    step = run_to(new_job().job, "ingest/", "transform/")
+    step = done(done(step.job, "check/", failure=FAULT).job, "check/", failure=FAULT)
+    assert step.job.state is JobState.FAILED and step.job.error == FAULT
+
+
 def test_a_board_on_which_it_broke_is_avoided_next_time() -> None:
     step = run_to(new_job().job, "ingest/", "transform/", "check/", "compile/a", "simulate/a")
     step = done(step.job, "board/a", worker="b1", result=None, failure=FAULT, retryable=True)
