@@ -1,5 +1,7 @@
 """Build, start, use, hurt, stop, lose and restore the stack in containers; exits with 1 when it breaks a promise.
 
+`drive.py verdict` ends after the first job.
+
 The blocks of docs/deploy.md marked `<!-- run: NAME -->` are run as they stand there. Every job after the first one has
 a calibration of its own, so that nothing but what is meant to comes from the cache.
 """
@@ -34,7 +36,8 @@ from operate import (
     wait_running,
 )
 
-IMAGES = ("nats", "orchestrator", "transform", "compiler", "simulated-board")
+IMAGES = ("nats", "orchestrator", "transform", "board-agent", "compiler", "simulated-board")
+PUBLISHABLE = IMAGES[:4]
 BASES = {"nats": "nats:", "orchestrator": "python:3.11", "transform": "python:3.11"}
 
 
@@ -87,10 +90,9 @@ def check_rights() -> None:
         expect("CapEff:\t0000000000000000" in status and "NoNewPrivs:\t1" in status, f"{part} holds capabilities")
         expect("Uid:\t10001" in status, f"{part} is another user")
     for part in ("orchestrator", "transform", "compiler", "board-sim-1"):
-        tools = compose(
-            "exec", "-T", part, "sh", "-c", "command -v pip gcc cc make git curl || true; touch /x 2>&1"
-        ).stdout
-        expect("/" not in tools.replace("touch: cannot touch '/x'", ""), f"{part} has {tools}")
+        look = "command -v pip gcc cc make git curl; touch /x 2>/dev/null && echo /x can be written; true"
+        found = compose("exec", "-T", part, "sh", "-c", look).stdout
+        expect(not found, f"{part} has {found}")
     refused = run("boardlift", "jobs", "ls", check=False, BOARDLIFT_TOKEN_FILE="", BOARDLIFT_TOKEN="wrong")
     expect(refused.returncode != 0 and "TOKEN" in refused.stderr.upper(), f"a wrong token was let in: {refused}")
     board = run(
@@ -122,6 +124,24 @@ def replace_compiler() -> None:
         "docker", "inspect", "-f", '{{index .Config.Labels "org.opencontainers.image.version"}}', new
     ).stdout.strip()
     expect(old != new and label == "0.1.1", f"the compiler was not replaced: {label}")
+
+
+def check_vendor_image() -> None:
+    """Put the compiler into an image that is laid out like the vendor's; that image's own files stay as they are."""
+    stand_in = "boardlift-vendor-stand-in:1.0.0"
+    run("docker", "build", "-q", "-t", stand_in, str(Path(__file__).parent / "vendor"))
+    both = ("docker", "compose", "-f", "deploy/compose.yaml", "-f", "deploy/compose.vendor.yaml")
+    run(*both, "build", "compiler", BOARDLIFT_VENDOR_IMAGE=stand_in)
+    listing = ["-c", "find /usr /etc -xdev -type f | sort | xargs sha256sum | sha256sum"]
+    digests = {
+        run("docker", "run", "--rm", "--user", "0:0", "--entrypoint", "sh", image, *listing).stdout
+        for image in (stand_in, "boardlift/compiler-vendor:0.1.0")
+    }
+    expect(len(digests) == 1, "the vendor's own files were changed")
+    run(*both, "up", "-d", "--no-deps", "--no-build", "--wait", "compiler", BOARDLIFT_VENDOR_IMAGE=stand_in)
+    job = wait_end(submit(20, "--no-board"))
+    expect(stage(job, "compile")["cached"] is False, "nothing was compiled")
+    compose("up", "-d", "--no-deps", "--no-build", "--wait", "compiler")
 
 
 def kill_all() -> None:
@@ -160,6 +180,17 @@ def check_backup(first: str) -> None:
     expect("from the cache" in done and "PASS" in done, f"stages ran again after the restore: {done[-2000:]}")
 
 
+def check_bills() -> None:
+    """Write every image's bill of materials, and find nothing of the vendor's where it may not be."""
+    vendor = ("hbdk", "horizon", "hobot", "rdkx5", "hmct", "dgdk")
+    for name in IMAGES:
+        bill = json.loads(run("deploy/sbom.py", f"boardlift/{name}:0.1.0").stdout)
+        found = [c["name"] for c in bill["components"] if str(c["name"]).startswith(vendor)]
+        python = sum(1 for c in bill["components"] if c["purl"].startswith("pkg:pypi/"))
+        print(f"   boardlift/{name:16} {len(bill['components']):4} components, {python:3} of them Python", flush=True)
+        expect(bool(found) == (name not in PUBLISHABLE), f"{name} holds {found}")
+
+
 def print_sizes() -> None:
     """Print each image, the part of it that is ours, and its base."""
     sizes = {}
@@ -175,34 +206,61 @@ def print_sizes() -> None:
     print("   bases: " + ", ".join(f"{k} {v:.0f} MB" for k, v in sorted(bases.items())), flush=True)
 
 
-def main() -> int:
-    """Do it all; the exit code says whether it held."""
-    begin = float(os.environ.get("START", time.time()))
+def bring_up(begin: float) -> str:
+    """From nothing to the first verdict; returns the job's id."""
     with step("secrets, by docs/deploy.md"):
         run("deploy/make_secrets.py", "init", "--dir", str(SECRETS), "--name", "lab.example")
         run("deploy/make_secrets.py", "user", "alice", "--dir", str(SECRETS))
     with step("build and start, by docs/deploy.md"):
         documented("start")
-    print_sizes()
-    documented("look")
     with step("first job, client outside"):
+        documented("look")
         documented("client")
         told = documented("job")
         expect("PASS" in told, told[-3000:])
         first = str(json.loads(cli("jobs", "ls", "--json").stdout)[0]["id"])
     print(f"   from nothing to the verdict: {time.time() - begin:.0f} s", flush=True)
+    with step("images"):
+        agent = (
+            "--file",
+            "services/board_agent/Dockerfile",
+            "--target",
+            "agent",
+            "--tag",
+            "boardlift/board-agent:0.1.0",
+        )
+        run("docker", "build", "--quiet", *agent, ".")
+        print_sizes()
+    return first
+
+
+def hurt() -> None:
+    """Go through the kill list."""
+    no_board = ("--no-board",)
+    disturb("kill -9 transform as the job begins", 10, "", lambda: kill("transform"), *no_board)
+    disturb("kill -9 orchestrator while compiling", 11, "compile", lambda: kill("orchestrator"), *no_board)
+    disturb("kill -9 compiler while compiling", 12, "compile", lambda: kill("compiler"), *no_board)
+    disturb("kill -9 nats while compiling", 13, "compile", lambda: kill("nats"), *no_board)
+    disturb("newer build of the compiler while compiling", 14, "compile", replace_compiler, *no_board)
+    disturb("kill -9 board agent while on the board", 11, "board", lambda: kill("board-sim-1"))
+    disturb("restart nats while on the board", 12, "board", restart_nats)
+    disturb("kill -9 everything while on the board", 13, "board", kill_all)
+
+
+def main() -> int:
+    """Do it all; the exit code says whether it held."""
+    begin = float(os.environ.get("START", time.time()))
+    first = bring_up(begin)
+    if "verdict" in sys.argv[1:]:
+        return 0
+    with step("bills of materials"):
+        check_bills()
     with step("rights, limits, tokens"):
         check_rights()
     with step("kill list"):
-        no_board = ("--no-board",)
-        disturb("kill -9 transform as the job begins", 10, "", lambda: kill("transform"), *no_board)
-        disturb("kill -9 orchestrator while compiling", 11, "compile", lambda: kill("orchestrator"), *no_board)
-        disturb("kill -9 compiler while compiling", 12, "compile", lambda: kill("compiler"), *no_board)
-        disturb("kill -9 nats while compiling", 13, "compile", lambda: kill("nats"), *no_board)
-        disturb("newer build of the compiler while compiling", 14, "compile", replace_compiler, *no_board)
-        disturb("kill -9 board agent while on the board", 11, "board", lambda: kill("board-sim-1"))
-        disturb("restart nats while on the board", 12, "board", restart_nats)
-        disturb("kill -9 everything while on the board", 13, "board", kill_all)
+        hurt()
+    with step("compiler in (a stand-in for) the vendor's image"):
+        check_vendor_image()
     with step("graceful stop"):
         check_graceful_stop()
     with step("backup, loss, restore"):
