@@ -16,6 +16,7 @@ from boardlift.errors import InvalidInputError
 DEFAULT_SERVER = "127.0.0.1:7400"
 DEFAULT_TRANSFORM = "127.0.0.1:7401"
 DEFAULT_COMPILER = "127.0.0.1:7402"
+DEFAULT_AGENT = "127.0.0.1:7403"
 
 OPTIONS = (
     ("grpc.keepalive_time_ms", 30_000),

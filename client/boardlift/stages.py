@@ -19,11 +19,13 @@ from boardlift import _convert
 from boardlift._external_data import find_external_files
 from boardlift._requests import Model, RunOptions, model_source, to_ref, transform_spec
 from boardlift._store import Store, convert_error
-from boardlift.connection import DEFAULT_COMPILER, DEFAULT_TRANSFORM, Connection
+from boardlift.connection import DEFAULT_AGENT, DEFAULT_COMPILER, DEFAULT_TRANSFORM, Connection
 from boardlift.errors import BoardliftError, InternalError, UnsupportedError
 from boardlift.models import Artifact, LogLine, Progress, ServerInfo
 from boardlift.v1 import (
     artifact_pb2,
+    board_agent_pb2,
+    board_agent_pb2_grpc,
     compiler_pb2,
     compiler_pb2_grpc,
     toolchain_pb2,
@@ -47,6 +49,7 @@ class StageClient:
         *,
         transform: str = "",
         compiler: str = "",
+        board: str = "",
         environ: Mapping[str, str] | None = None,
     ) -> None:
         """Connect lazily.
@@ -55,6 +58,7 @@ class StageClient:
             connection: How to reach the orchestrator; token and TLS are used for the others too.
             transform: Address of the transform service; default BOARDLIFT_TRANSFORM, else 127.0.0.1:7401.
             compiler: Address of the compiler service; default BOARDLIFT_COMPILER, else 127.0.0.1:7402.
+            board: Address of a board agent; default BOARDLIFT_AGENT, else 127.0.0.1:7403.
             environ: Environment to read; default the process's.
         """
         env = os.environ if environ is None else environ
@@ -62,11 +66,13 @@ class StageClient:
         addresses = {
             "transform": transform or env.get("BOARDLIFT_TRANSFORM") or DEFAULT_TRANSFORM,
             "compiler": compiler or env.get("BOARDLIFT_COMPILER") or DEFAULT_COMPILER,
+            "board": board or env.get("BOARDLIFT_AGENT") or DEFAULT_AGENT,
         }
         self._ways = {name: self._connection.to(address) for name, address in addresses.items()}
         self._channels = {name: way.open(grpc) for name, way in self._ways.items()}
         self._transform = transform_pb2_grpc.TransformServiceStub(self._channels["transform"])
         self._compiler = compiler_pb2_grpc.CompilerServiceStub(self._channels["compiler"])
+        self._board = board_agent_pb2_grpc.BoardAgentServiceStub(self._channels["board"])
         # Bytes travel through the stage's own store where it has one, else through the orchestrator's.
         self._stores = [Store(self._ways["transform"], patience_s=2), Store(self._connection, patience_s=2)]
 
@@ -135,6 +141,13 @@ class StageClient:
         """Run the vendor's checker on a transformed model."""
         request = compiler_pb2.CheckModelRequest(model=model, target=target)
         result: compiler_pb2.CheckResult = self._stream(self._compiler.CheckModel, request, "compiler", on_event)
+        return result
+
+    def diagnose(
+        self, request: board_agent_pb2.DiagnoseModelRequest, on_event: OnEvent | None = None
+    ) -> board_agent_pb2.DiagnoseResult:
+        """Have a board find out why outputs are wrong."""
+        result: board_agent_pb2.DiagnoseResult = self._stream(self._board.DiagnoseModel, request, "board", on_event)
         return result
 
     def source(self, model: Path) -> transform_pb2.ModelSource:

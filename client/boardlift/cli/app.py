@@ -9,9 +9,11 @@ from boardlift.cli.boards import boards
 from boardlift.cli.check import check
 from boardlift.cli.compare import compare
 from boardlift.cli.dataset import dataset
+from boardlift.cli.diagnose import diagnose
 from boardlift.cli.doctor import doctor
 from boardlift.cli.estimate import estimate
 from boardlift.cli.jobs import jobs
+from boardlift.cli.lease import lease
 from boardlift.cli.lint import lint
 from boardlift.cli.pull import pull
 from boardlift.cli.push import push
@@ -35,5 +37,5 @@ def app() -> None:
 
 for command in (run, jobs, boards, report, pull, push, transform, check, lint, compare, doctor, dataset):
     app.add_command(command)
-for command in (estimate, sensitivity, remedies, search):
+for command in (estimate, sensitivity, remedies, search, diagnose, lease):
     app.add_command(command)

@@ -53,9 +53,9 @@ class Session:
         """Connect to the orchestrator."""
         return Client(self.connection, patience_s=patience_s)
 
-    def stages(self) -> StageClient:
-        """Connect to the stage services."""
-        return StageClient(self.connection)
+    def stages(self, board: str = "") -> StageClient:
+        """Connect to the stage services; `board` is the address of a board agent."""
+        return StageClient(self.connection, board=board)
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:

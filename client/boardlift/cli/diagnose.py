@@ -1,0 +1,76 @@
+"""`boardlift diagnose`: why a variant's outputs are wrong, settled on a board."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import click
+
+from boardlift._diagnosis import build_request, choose_variant
+from boardlift._outcome import FAIL, PASS
+from boardlift._requests import to_ref
+from boardlift.cli.session import Command, Session, pass_session
+from boardlift.cli.stage_output import StageLines
+from boardlift.message_json import message_to_plain
+from boardlift.v1 import board_agent_pb2, job_pb2
+
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+@click.command(cls=Command)
+@click.argument("job_id", metavar="JOB")
+@click.option("--variant", default="", help="Variant to look at; default the best one.")
+@click.option("--user-outputs", type=_FILE, help="What your code got, .npz by output name, for the held-out samples.")
+@click.option("--user-inputs", type=_FILE, help="What your code fed, .npz by input name, for the held-out samples.")
+@click.option("--agent", default="", help="Board agent, host:port [BOARDLIFT_AGENT, else 127.0.0.1:7403].")
+@click.option("--samples", default=4, show_default=True, help="Samples to look at.")
+@pass_session
+def diagnose(
+    session: Session,
+    job_id: str,
+    variant: str,
+    user_outputs: Path | None,
+    user_inputs: Path | None,
+    agent: str,
+    samples: int,
+) -> int:
+    """Say why the outputs of JOB's model are wrong: in your code, the calibration data, the quantiser, the board.
+
+    The board runs the model on the held-out samples, makes the known mistakes on purpose, and names the one that gives
+    exactly what your code got. Fetch the samples with `boardlift pull`. Exit code 0 when everything agrees, 1 when a
+    cause was found.
+    """
+    with session.client() as client:
+        job = client._call(client._jobs.GetJob, job_pb2.GetJobRequest(job_id=job_id)).job
+        chosen = choose_variant(job, variant)
+        request = build_request(job, chosen, client.fetch_bytes, f"diagnose-{uuid.uuid4().hex[:12]}")
+        request.sample_limit = samples
+        for path, field in ((user_outputs, request.user_outputs), (user_inputs, request.user_inputs)):
+            if path is not None:
+                field.CopyFrom(to_ref(client.push(path)))
+    with session.stages(board=agent) as stages:
+        result = stages.diagnose(request, StageLines(session.output, "diagnose"))
+    if session.json:
+        session.output.emit({"job": job_id, "variant": chosen, **message_to_plain(result)})
+    else:
+        _print(session, chosen, result)
+    agrees = not result.HasField("failure") and [d.cause for d in result.diagnoses] == ["consistent"]
+    return PASS if agrees else FAIL
+
+
+def _print(session: Session, variant: str, result: board_agent_pb2.DiagnoseResult) -> None:
+    line = session.output.line
+    kind = "simulated board" if result.board.simulated else "board"
+    if result.HasField("failure"):
+        line(f"{result.failure.code}: {result.failure.message} {result.failure.remedy}", style="bold red")
+        return
+    line(f"{variant} on {kind} {result.board.id}")
+    for item in result.diagnoses:
+        style = "bold green" if item.cause == "consistent" else "bold yellow"
+        about = f"  {item.subject}" if item.subject else ""
+        line(f"{item.cause}  ({item.stage}, confidence {item.confidence:.2f}){about}", style=style)
+        line(f"  {item.message}")
+        for fact in item.evidence:
+            line(f"  - {fact}")
+        line(f"  -> {item.next_step}")
