@@ -365,3 +365,19 @@ def test_time_stays_linear_in_nodes():
     seconds(200)
     small, large = min(seconds(1000) for _ in range(2)), seconds(8000)
     assert large < 3 * small + 1e-4, f"{small:.2e} s a node at 1,000, {large:.2e} at 8,000"
+
+
+def test_doubles_are_never_narrowed():
+    source = "g (double[2,8] x) => (double[2,8] y, float[2,1] m) <double[8] s = {1,1,1,1,1,1,1,1}> "
+    model = text(source + "{ y, m = LayerNormalization (x, s) }", opset=17)
+    x = RNG.normal(size=(2, 8)) + 1e6
+    got = run(downgrade(model), x=x)
+    away = x - x.mean(1, keepdims=True)
+    np.testing.assert_allclose(got[0], away / np.sqrt((away * away).mean(1, keepdims=True) + 1e-5), rtol=1e-8)
+    assert got[1].dtype == np.float32
+
+
+def test_an_empty_optional_input_counts_as_left_out():
+    model = text("""g (float[1,2,4,4] x) => (float[1,2,8,8] y) <float[0] none = {}, int64[2] size = {8,8}> {
+      y = Resize <axes = [2,3]> (x, none, none, size) }""")
+    check_same(model, downgrade(model), x=RNG.normal(size=(1, 2, 4, 4)).astype(np.float32))

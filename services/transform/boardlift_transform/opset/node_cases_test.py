@@ -198,7 +198,7 @@ def tally(cases: list[NodeCase], target: int) -> tuple[Counter, list[str], list[
     return counts, silent, refused
 
 
-FLOORS = {13: (1185, 1), 12: (1485, 1), 11: (1485, 1), 10: (1480, 30)}
+FLOORS = {13: (1185, 1), 11: (1485, 1), 10: (1480, 30)}
 """Target -> fewest cases that must come out right, most that may be refused, parameters frozen."""
 
 

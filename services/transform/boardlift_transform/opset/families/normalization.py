@@ -5,13 +5,16 @@ float16 inputs are worked in float32 where stash_type says so, which is its defa
 
 from __future__ import annotations
 
+from onnx import TensorProto
+
 from boardlift_transform.opset.registry import adapter
 from boardlift_transform.opset.step import Step
 
 
 def stash(step: Step, x: str) -> tuple[str, int, int]:
-    """X in the type of the statistics, that type, and the type of x."""
-    elem, kind = step.need_elem(x), step.attr("stash_type", 1)
+    """X in the type of the statistics, that type, and the type of x; doubles are never narrowed."""
+    elem = step.need_elem(x)
+    kind = TensorProto.DOUBLE if elem == TensorProto.DOUBLE else step.attr("stash_type", 1)
     return (step.cast(x, kind) if kind != elem else x), kind, elem
 
 
@@ -29,13 +32,17 @@ def layer_norm(step: Step) -> None:
     x, scale, bias = step.x(0), step.x(1), step.x(2)
     work, kind, elem = stash(step, x)
     axes = trailing_axes(step, x, step.attr("axis", -1))
-    same = kind == elem
-    mean = step.reduce("ReduceMean", work, axes, step.y(1))
+    same, asked = kind == elem, step.attr("stash_type", 1)
+    mean = step.reduce("ReduceMean", work, axes, step.y(1) if kind == asked else "")
+    if step.y(1) and kind != asked:
+        step.cast(mean, asked, step.y(1))
     away = step.op("Sub", [work, mean])
     variance = step.reduce("ReduceMean", step.op("Mul", [away, away]), axes)
     spread = step.op("Sqrt", [step.op("Add", [variance, step.constant(step.attr("epsilon", 1e-5), kind)])])
     if step.y(2):
-        step.op("Reciprocal", [spread], step.y(2))
+        inverse = step.op("Reciprocal", [spread], step.y(2) if kind == asked else "")
+        if kind != asked:
+            step.cast(inverse, asked, step.y(2))
     normal = step.op("Div", [away, spread])
     if not same:
         normal = step.cast(normal, elem)
@@ -67,7 +74,7 @@ def group_norm(step: Step) -> None:
     """
     x, scale, bias, groups = step.x(0), step.x(1), step.x(2), step.attr("num_groups")
     elem = step.need_elem(x)
-    kind = step.attr("stash_type", 1) if step.since >= 21 else elem
+    kind = step.attr("stash_type", 1) if step.since >= 21 and elem != TensorProto.DOUBLE else elem
     flat = step.reshape(step.cast(x, kind) if kind != elem else x, [0, groups, -1])
     away = step.op("Sub", [flat, step.reduce("ReduceMean", flat, [2])])
     variance = step.reduce("ReduceMean", step.op("Mul", [away, away]), [2])

@@ -29,7 +29,9 @@ def symmetric(step: Step) -> None:
 def newer_options(step: Step) -> None:
     """Antialias and aspect policies by matrices; axes spread to all axes."""
     policy = step.attr("keep_aspect_ratio_policy", "stretch")
-    if (step.attr("antialias", 0) and step.attr("mode", "nearest") != "nearest") or (policy != "stretch" and step.x(3)):
+    if (step.attr("antialias", 0) and step.attr("mode", "nearest") != "nearest") or (
+        policy != "stretch" and is_given(step, step.x(3))
+    ):
         by_matrices(step)
         return
     gone = ["antialias", "keep_aspect_ratio_policy", "axes"]
@@ -41,7 +43,7 @@ def newer_options(step: Step) -> None:
     axes = [a % rank for a in axes]
     n = len(axes)
     place = [axes.index(i) if i in axes else -1 for i in range(rank)]
-    roi, scales, sizes = step.x(1), step.x(2), step.x(3)
+    roi, scales, sizes = (name if is_given(step, name) else "" for name in (step.x(1), step.x(2), step.x(3)))
     if scales:
         scales = spread(step, scales, step.constant([1.0], np.float32), [p if p >= 0 else n for p in place])
     if sizes:
@@ -51,6 +53,12 @@ def newer_options(step: Step) -> None:
         both = [p if p >= 0 else 2 * n for p in place] + [n + p if p >= 0 else 2 * n + 1 for p in place]
         roi = spread(step, roi, step.constant([0.0, 1.0], step.need_elem(roi)), both)
     step.same([step.x(0), roi, scales, sizes], drop=gone)
+
+
+def is_given(step: Step, name: str) -> bool:
+    """Whether an optional input is there: neither left out nor an empty tensor."""
+    value = step.const(name)
+    return bool(name) and (value is None or value.size > 0)
 
 
 def spread(step: Step, given: str, rest: str, place: list[int]) -> str:
