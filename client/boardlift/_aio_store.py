@@ -18,7 +18,7 @@ from boardlift._external_data import find_external_files
 from boardlift._requests import Model
 from boardlift._retry import Retry
 from boardlift.connection import Connection
-from boardlift.errors import InvalidInputError, from_rpc_error
+from boardlift.errors import BoardliftError, InvalidInputError, UnavailableError, from_rpc_error
 from boardlift.models import Artifact
 from boardlift.v1 import artifact_pb2, artifact_pb2_grpc
 
@@ -128,8 +128,19 @@ class Store:
                 await self._artifacts.UploadArtifact(messages, timeout=timeout_s, metadata=self._metadata)
                 return
             except grpc.aio.AioRpcError as error:
-                failure = from_rpc_error(error)
+                failure = _upload_error(error)
                 if isinstance(failure, InvalidInputError) and failure.reason in _transfer.RESTARTABLE and restarts:
                     restarts -= 1
                     continue
                 await asyncio.sleep(retry.pause_s(failure))
+
+
+def _upload_error(error: grpc.aio.AioRpcError) -> BoardliftError:
+    """Turn a failed upload into an exception.
+
+    When the server ends a call while a chunk is on its way, grpc.aio may report its own failed write instead of the
+    server's status. Asking the server where it stands and going on from there is right whatever the status was.
+    """
+    if error.code() is grpc.StatusCode.INTERNAL and error.details() == "Internal error from Core":
+        return UnavailableError("The upload broke off.", reason="UPLOAD_BROKEN", remedy="Try again.")
+    return from_rpc_error(error)
