@@ -48,6 +48,8 @@ PLACEHOLDERS = {
     "skimage.io": (),
 }
 """Module name -> names that the vendor calls while importing and that may do nothing."""
+SILENT = ("matplotlib.pyplot",)
+"""Modules whose every call may do nothing: `bias_correction` plots while it works."""
 
 
 class CannotInstall(Exception):
@@ -140,7 +142,7 @@ def recipe_digest() -> str:
     digest = hashlib.sha256()
     for path in (REQUIREMENTS, PLACEHOLDER_SOURCE):
         digest.update(path.read_bytes())
-    digest.update(json.dumps(PLACEHOLDERS, sort_keys=True).encode())
+    digest.update(json.dumps([PLACEHOLDERS, SILENT], sort_keys=True).encode())
     return digest.hexdigest()
 
 
@@ -153,10 +155,9 @@ def write_placeholders(site_packages: Path) -> None:
             continue
         folder = site_packages.joinpath(*name.split("."))
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "__init__.py").write_text(
-            f"from boardlift_placeholder import resolver\n\n__getattr__ = resolver(__name__, {harmless!r})\n",
-            encoding="utf-8",
-        )
+        made = "silent(__name__)" if name in SILENT else f"resolver(__name__, {harmless!r})"
+        text = f"from boardlift_placeholder import resolver, silent\n\n__getattr__ = {made}\n"
+        (folder / "__init__.py").write_text(text, encoding="utf-8")
 
 
 def probe(dest: Path) -> str:

@@ -60,7 +60,7 @@ def test_no_path_of_anybody_is_written(models):
     summary = read_model(models.policy().SerializeToString())
     data = yaml.safe_load(write_config(complete_spec(CompileSpec(preset="int16"), summary, 2)))
     assert data["model_parameters"]["onnx_model"] == "model.onnx"
-    assert data["calibration_parameters"]["cal_data_dir"] == "calibration0_float32"
+    assert data["calibration_parameters"]["cal_data_dir"] == "calibration0_f32"
     assert data["calibration_parameters"]["optimization"] == "set_all_nodes_int16"
     assert data["compiler_parameters"] == {"compile_mode": "latency", "optimize_level": "O3", "core_num": 1,
                                            "debug": True, "jobs": 2}  # fmt: skip
@@ -142,4 +142,4 @@ def test_without_a_compiler_section_the_lint_says_what_the_tool_takes():
 
 
 def test_paths_are_returned_and_never_opened():
-    assert read_config(GOOD).paths["cal_data_dir"] == "calibration0_uint8;calibration1_float32"
+    assert read_config(GOOD).paths["cal_data_dir"] == "calibration0_uint8;calibration1_f32"

@@ -17,6 +17,7 @@ from boardlift_compiler.run_stages import StageRunner
 from boardlift_compiler.toolchain import REMEDY
 
 EXPLORE_SERVICE = "boardlift.v1.ExploreService"
+EXPLORE_VERSION = "1"
 SLOTS = 4
 """Explorations at once. They only wait for builds, which have slots of their own."""
 
@@ -85,9 +86,11 @@ class ExploreServicer(explore_pb2_grpc.ExploreServiceServicer):
         if self.executions is None:
             raise PreconditionError("There is no toolchain.", reason="TOOLCHAIN_MISSING", remedy=REMEDY)
         explorer = Explorer(runner, self._builds, self._key, self._folder / "evaluations")
-        events = self.executions.run(
-            self._key(stage, request), execution_id(context), result, lambda e: explorer.answer(stage, request, e)
-        )
+        version = EXPLORE_VERSION
+        if getattr(request, "dry_run", False):
+            version += f"/{len(runner.history.runs)}"  # what is predicted depends on what has run before
+        key = self._key(f"{stage}/{version}", request)
+        events = self.executions.run(key, execution_id(context), result, lambda e: explorer.answer(stage, request, e))
         return as_responses(response, events)
 
     def _require(self) -> StageRunner:

@@ -174,6 +174,9 @@ CONFIG_KINDS = (
 )  # fmt: skip
 
 MACHINE_KINDS = (
+    _row("TOOLCHAIN_PART_MISSING", r"(?P<subject>[\w.]+) is a placeholder: the real package is not installed",
+         "This option needs a package that the lean toolchain leaves out: {subject}.",
+         "Install the real package into the toolchain's environment, or leave the option out.", user_fault=False),
     _row("TOOLCHAIN_PATH", r"can not find hbdk library", "The tool's own folder is not on PATH.",
          "Install the toolchain with `make toolchain` and point BOARDLIFT_TOOLCHAIN at it.", user_fault=False),
     _row("COMPILER_CRASH", r"hbdk-cc compile hbir model failed with returncode -(?P<subject>\d+)",

@@ -209,7 +209,7 @@ class LogParser:
         if match := VERSION.match(text):
             facts.versions[match[1]] = match[2]
         elif match := SAMPLES.match(text) or SAMPLES_LOADED.match(text):
-            facts.samples = int(match[1])
+            facts.samples = max(facts.samples, int(match[1]))  # method mix counts again, per trial
         elif match := METHOD.match(text):
             facts.chosen_method = match[1]
         elif match := RUN_METHOD.match(text):

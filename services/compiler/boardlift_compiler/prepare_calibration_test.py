@@ -99,9 +99,7 @@ def test_files_have_our_names_and_exactly_the_samples_bytes(models, tmp_path):
     array = good(3)
     write_samples(prepare(models.policy(), {"obs_4d": array}), tmp_path)
     files = sorted(tmp_path.rglob("*.bin"))
-    assert [f.relative_to(tmp_path).as_posix() for f in files] == [
-        f"calibration0_float32/{k:06d}.bin" for k in range(3)
-    ]
+    assert [f.relative_to(tmp_path).as_posix() for f in files] == [f"calibration0_f32/{k:06d}.bin" for k in range(3)]
     assert b"".join(f.read_bytes() for f in files) == array.tobytes()
 
 

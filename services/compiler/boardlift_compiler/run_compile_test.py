@@ -13,7 +13,7 @@ from boardlift_compiler.run_compile import CompileInputs, CompileOutcome, compil
 from boardlift_compiler.run_folder import run_folder
 from boardlift_compiler.run_mapper import Hooks, Limits
 from boardlift_compiler.run_simulation import SimulateInputs, simulate_model
-from boardlift_compiler.spec import CalibrationSpec, CompilerKnobs, CompileSpec, InputSpec
+from boardlift_compiler.spec import CalibrationSpec, CompilerKnobs, CompileSpec, InputSpec, NodeOverride
 from boardlift_compiler.warm_start import WarmStart
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.xdist_group("compiler-tool")]
@@ -146,6 +146,43 @@ async def test_a_mismatch_is_located(build, models, toolchain, tmp_path):
     assert next(b for b in result.bits if not b.equal).first.startswith("sample 0 at [")
 
 
+def knobs(**changes):
+    return replace(QUICK, **changes)
+
+
+def words(*optimization, method="max", **more):
+    return replace(QUICK, calibration=CalibrationSpec(method, optimization=optimization, **more))
+
+
+OPTIONS = {
+    "removed edge nodes": ("policy", knobs(remove_node_types=("Quantize", "Dequantize"))),
+    "removed tail": ("two_islands", knobs(remove_node_types=("Dequantize", "Transpose", "Softmax"))),
+    "batch 4": ("policy", knobs(inputs=(InputSpec("obs_4d", batch=4),))),
+    "a node on the CPU": ("policy", knobs(nodes=(NodeOverride("elu0", "CPU"),))),
+    "run_on_cpu": ("policy", words(run_on_cpu=("elu0",))),
+    "mix": ("policy", words(method="mix")),
+    "kl per channel": ("policy", words("asymmetric", method="kl", per_channel=True)),
+    "bias correction": ("policy", words("bias_correction")),
+    "debug dumps": ("policy", knobs(dump_calibration_data=True, layer_out_dump=True)),
+    "all compiler knobs": ("policy", knobs(compiler=CompilerKnobs("O1", "balance", 50, False, 1000, 1, 10))),
+    "mixed": ("policy", knobs(preset="mixed")),
+    "fast-perf": ("two_islands", knobs(preset="fast-perf")),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+async def test_every_option_builds_and_its_code_is_proven(build, models, toolchain, tmp_path, name):
+    make, spec = OPTIONS[name]
+    model = getattr(models, make)()
+    outcome = await build(model, spec)
+    assert outcome.failure is None
+    assert not [f for f in outcome.findings if f.severity == "error"]
+    held = models.samples(model, 4, seed=21)
+    result = await simulate(toolchain, outcome, tmp_path, model, held, held, outcome.spec)
+    assert result.bit_exact, (result.failure, result.bits)
+    assert min(o.cosine for o in result.outputs) > 0.98
+
+
 IMAGES = [("rgb", "nv12"), ("bgr", "nv12"), ("rgb", "yuv444"), ("bgr", "yuv444"), ("rgb", "rgb"), ("rgb", "bgr"),
           ("bgr", "rgb"), ("yuv444", "nv12"), ("yuv444", "yuv444"), ("gray", "gray")]  # fmt: skip
 
@@ -226,7 +263,7 @@ def test_names_of_samples_and_words_of_a_request_cannot_reach_the_tool(put, mode
         written = [p.relative_to(folder.path).as_posix() for p in folder.path.rglob("*") if p.is_file()]
         assert "INJECTED" not in outcome.config
     assert not [p for p in written if "INJECTED" in p]
-    assert sorted(written)[:2] == ["calibration0_float32/000000.bin", "calibration0_float32/000001.bin"]
+    assert sorted(written)[:2] == ["calibration0_f32/000000.bin", "calibration0_f32/000001.bin"]
 
 
 async def test_an_existing_yaml_builds_the_same(build, models):

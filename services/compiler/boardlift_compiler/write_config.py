@@ -21,7 +21,7 @@ Value = str | int | float | bool | Mapping[str, object]
 
 def calibration_folder(index: int, spec: InputSpec) -> str:
     """Return the folder name of an input's samples; its suffix agrees with the element type."""
-    return f"calibration{index}_{spec.written_dtype}"
+    return f"calibration{index}_{'f32' if spec.written_dtype == 'float32' else spec.written_dtype}"
 
 
 def build_config(spec: CompileSpec) -> dict[str, dict[str, Value]]:
@@ -135,7 +135,7 @@ def _calibration_section(spec: CompileSpec) -> dict[str, Value]:
     if knobs.per_channel:
         section["per_channel"] = True
     if knobs.optimization:
-        section["optimization"] = ",".join(knobs.optimization)
+        section["optimization"] = ";".join(knobs.optimization)
     if knobs.run_on_cpu:
         section["run_on_cpu"] = ";".join(knobs.run_on_cpu)
     if knobs.run_on_bpu:
