@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,7 +13,15 @@ from boardlift.errors import InvalidInputError
 from boardlift.v1 import artifact_pb2 as pb
 from boardlift.v1 import artifact_pb2_grpc
 
-from boardlift_servicekit.artifacts import CHUNK_BYTES, LocalStore, check_sha256, check_size, missing_error, write
+from boardlift_servicekit.artifacts import (
+    CHUNK_BYTES,
+    LocalStore,
+    check_sha256,
+    check_size,
+    file_sha256,
+    missing_error,
+    write,
+)
 
 SERVICE = "boardlift.v1.ArtifactService"
 _MAX_CHUNK_BYTES = 1 << 20
@@ -123,15 +130,7 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
             )
 
     async def _complete(self, own: Path, artifact: pb.ArtifactRef) -> None:
-        if await asyncio.to_thread(_hash, own) != artifact.sha256:
+        if await asyncio.to_thread(file_sha256, own) != artifact.sha256:
             own.unlink()
             raise InvalidInputError("The bytes have another digest than the header says.", reason="DIGEST_MISMATCH")
         self._store.adopt(own, artifact.sha256)
-
-
-def _hash(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()

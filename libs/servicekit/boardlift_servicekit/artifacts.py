@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -20,6 +20,7 @@ import grpc
 from boardlift.errors import (
     DataLossError,
     ExhaustedError,
+    InternalError,
     InvalidInputError,
     PreconditionError,
     from_rpc_error,
@@ -163,7 +164,7 @@ class RemoteStore:
         return found
 
     async def fetch(self, artifact: pb.ArtifactRef) -> Path:
-        """Return the cached file, downloading it first when needed; an interrupted download goes on where it was.
+        """Return the cached file, downloading it first when needed; a broken download goes on where it was.
 
         Raises:
             DataLossError: DIGEST_MISMATCH when the bytes that came are not those asked for.
@@ -172,23 +173,21 @@ class RemoteStore:
             return self._cache.path(artifact.sha256)
         handle, name = tempfile.mkstemp(dir=self._cache.partial_path(artifact.sha256).parent, prefix="get-")
         partial = Path(name)
-        digest, size = hashlib.sha256(), 0
         try:
             with os.fdopen(handle, "wb") as file:
-                call = self._stub.DownloadArtifact(pb.DownloadArtifactRequest(sha256=artifact.sha256), timeout=3600)
-                async for answer in call:
-                    size += len(answer.chunk)
-                    check_size(size, self._cache.max_artifact_bytes)
-                    digest.update(answer.chunk)
-                    write(file, answer.chunk)
-            if digest.hexdigest() != artifact.sha256:
+                await _repeat(lambda: self._download(artifact.sha256, file))
+            if await asyncio.to_thread(file_sha256, partial) != artifact.sha256:
                 raise DataLossError("The bytes that came have another digest.", reason="DIGEST_MISMATCH")
             self._cache.adopt(partial, artifact.sha256)
-        except grpc.aio.AioRpcError as error:
-            raise from_rpc_error(error) from error
         finally:
             partial.unlink(missing_ok=True)
         return self._cache.path(artifact.sha256)
+
+    async def _download(self, sha256: str, file: IO[bytes]) -> None:
+        request = pb.DownloadArtifactRequest(sha256=sha256, read_offset=file.tell())
+        async for answer in self._stub.DownloadArtifact(request, timeout=3600):
+            check_size(file.tell() + len(answer.chunk), self._cache.max_artifact_bytes)
+            write(file, answer.chunk)
 
     async def put_bytes(self, data: bytes, media_type: str) -> pb.ArtifactRef:
         """Store bytes here and on the other server."""
@@ -199,12 +198,41 @@ class RemoteStore:
         return await self._push(await self._cache.put_file(path, media_type))
 
     async def _push(self, artifact: pb.ArtifactRef) -> pb.ArtifactRef:
-        try:
-            if await self.missing([artifact.sha256]):
-                await self._stub.UploadArtifact(upload_parts(self._cache.path(artifact.sha256), artifact), timeout=3600)
-        except grpc.aio.AioRpcError as error:
-            raise from_rpc_error(error) from error
+        if await self.missing([artifact.sha256]):
+            await _repeat(lambda: self._upload(artifact))
         return artifact
+
+    async def _upload(self, artifact: pb.ArtifactRef) -> None:
+        kept = await self._stub.GetUploadStatus(pb.GetUploadStatusRequest(sha256=artifact.sha256), timeout=10)
+        if not kept.complete:
+            parts = upload_parts(self._cache.path(artifact.sha256), artifact, kept.committed_size_bytes)
+            await self._stub.UploadArtifact(parts, timeout=3600)
+
+
+async def _repeat(transfer: Callable[[], Awaitable[None]]) -> None:
+    """Try a transfer again while the server is away, restarts, or another upload of the same bytes came between.
+
+    grpc.aio reports INTERNAL instead of the server's answer when the server ends an upload early, so that counts too.
+    """
+    for pause_s in (0.2, 0.5, 1.0, 2.0, 5.0, None):
+        try:
+            await transfer()
+            return
+        except grpc.aio.AioRpcError as error:
+            failure = from_rpc_error(error)
+            again = failure.retryable or isinstance(failure, InternalError) or failure.reason == "OFFSET_INVALID"
+            if pause_s is None or not again:
+                raise failure from error
+            await asyncio.sleep(pause_s)
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 async def upload_parts(

@@ -3,7 +3,7 @@ import hashlib
 
 import grpc
 import pytest
-from boardlift.errors import BoardliftError, InvalidInputError, from_rpc_error
+from boardlift.errors import BoardliftError, InvalidInputError, UnavailableError, from_rpc_error
 from boardlift.v1 import artifact_pb2 as pb
 from boardlift.v1 import artifact_pb2_grpc
 
@@ -12,6 +12,7 @@ from boardlift_servicekit.artifacts import LocalStore, RemoteStore, upload_parts
 from boardlift_servicekit.server import Host, ServerSettings
 
 DATA = bytes(range(256)) * 5000
+REF = pb.ArtifactRef(sha256=hashlib.sha256(DATA).hexdigest(), size_bytes=len(DATA), media_type="x")
 
 
 @pytest.fixture
@@ -125,3 +126,37 @@ async def test_the_same_bytes_sent_twice_at_once_are_stored_once(remote, tmp_pat
     await asyncio.gather(*(stub.UploadArtifact(parts()) for _ in range(8)))
     assert store.path(ref.sha256).read_bytes() == DATA
     assert not list(store.partial_path(ref.sha256).parent.iterdir())
+
+
+async def test_transfers_go_on_when_the_server_restarts_in_between(tmp_path):
+    store = LocalStore(tmp_path / "server")
+
+    class Flaky(ArtifactServicer):
+        """Breaks the first upload and the first download in the middle."""
+
+        broken = 0
+
+        async def UploadArtifact(self, requests, context):
+            if Flaky.broken == 0:
+                Flaky.broken = 1
+                own = self._take_partial((await anext(requests)).header)
+                own.write_bytes((await anext(requests)).chunk)
+                own.replace(store.partial_path(REF.sha256))
+                raise UnavailableError("going away")
+            return await super().UploadArtifact(requests, context)
+
+        async def DownloadArtifact(self, request, context):
+            async for answer in super().DownloadArtifact(request, context):
+                yield answer
+                if Flaky.broken == 1 and answer.chunk:
+                    Flaky.broken = 2
+                    raise UnavailableError("going away")
+
+    host = Host("test", ServerSettings())
+    host.add(artifact_pb2_grpc.add_ArtifactServiceServicer_to_server, Flaky(store), SERVICE)
+    port = await host.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        assert await RemoteStore(channel, LocalStore(tmp_path / "a")).put_bytes(DATA, "x") == REF
+        assert (await RemoteStore(channel, LocalStore(tmp_path / "b")).fetch(REF)).read_bytes() == DATA
+    assert Flaky.broken == 2
+    await host.stop()
