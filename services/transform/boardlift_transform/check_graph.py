@@ -36,6 +36,7 @@ def check_graph(model: onnx.ModelProto) -> onnx.ModelProto:
         raise Refusal(
             "MODEL_EMPTY", "the graph has no nodes", remedy="a model that computes nothing needs no compiling"
         )
+    _check_header(model)
     _check_opsets(model)
     _count_nodes(graph)
     for value in (*graph.input, *graph.output, *graph.value_info):
@@ -46,6 +47,29 @@ def check_graph(model: onnx.ModelProto) -> onnx.ModelProto:
     if in_order:
         return model
     return _sorted(model)
+
+
+def _check_header(model: onnx.ModelProto) -> None:
+    texts = [model.producer_name, model.producer_version, model.domain, model.graph.name]
+    texts += [o.domain for o in model.opset_import]
+    texts += [part for p in model.metadata_props for part in (p.key, p.value)]
+    for function in model.functions:
+        texts += [function.name, function.domain, *function.input, *function.output]
+        texts += [t for node in function.node for t in _texts_of(node)]
+    _check_texts(texts)
+
+
+def _texts_of(node: onnx.NodeProto) -> list[str]:
+    return [node.op_type, node.domain, node.name, *node.input, *node.output, *(a.name for a in node.attribute)]
+
+
+def _check_texts(texts: Iterable[object]) -> None:
+    """Text that is no UTF-8 comes out of protobuf as bytes."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise Refusal(
+                "MODEL_CORRUPT", f"a name is no text: {text!r:.80}", remedy="the file is damaged: export it again"
+            )
 
 
 def _check_opsets(model: onnx.ModelProto) -> None:
@@ -85,7 +109,10 @@ def _count_nodes(graph: onnx.GraphProto) -> None:
                 remedy="split the model",
                 metadata={"limit": MAX_NODES},
             )
+        _check_texts(v.name for v in (*current.input, *current.output, *current.value_info))
+        _check_texts(t.name for t in current.initializer)
         for node in current.node:
+            _check_texts(_texts_of(node))
             if node.attribute:
                 pending.extend((g, depth + 1) for g in _subgraphs(node))
 
@@ -93,6 +120,7 @@ def _count_nodes(graph: onnx.GraphProto) -> None:
 def _check_value(value: onnx.ValueInfoProto) -> None:
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         return
+    _check_texts(d.dim_param for d in value.type.tensor_type.shape.dim)
     dims = [d.dim_value for d in value.type.tensor_type.shape.dim if d.HasField("dim_value")]
     _check_dims(value.name, dims)
 

@@ -12,6 +12,7 @@ import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
 from boardlift_transform.check_graph import check_graph
+from boardlift_transform.park_weights import PARK_BYTES
 from boardlift_transform.refusal import Refusal
 
 MAX_MODEL_BYTES = (1 << 31) - (1 << 20)
@@ -26,6 +27,22 @@ class LoadedModel:
     """The whole model; never edited."""
     sha256: str
     """Digest of the file's bytes."""
+    owned: bool = False
+    """True when nobody else holds the proto, so that its weights may be moved out."""
+
+    def move_to_ir(self) -> ir.Model:
+        """The graph with the weights moved out of the proto, which is of no use afterwards. Copies when not owned."""
+        model = self.to_ir()
+        if not self.owned:
+            return model
+        stored = {tensor.name: tensor for tensor in self.proto.graph.initializer}
+        for name, value in model.graph.initializers.items():
+            tensor = stored.get(name)
+            if tensor is None or len(tensor.raw_data) < PARK_BYTES or value.const_value is None:
+                continue
+            value.const_value = ir.Tensor(value.const_value.numpy(), name=name)
+            tensor.ClearField("raw_data")
+        return model
 
     def to_ir(self) -> ir.Model:
         """A fresh editable graph; weights are shared with the proto, not copied."""
@@ -56,8 +73,8 @@ def load_model(source: onnx.ModelProto | bytes | str | Path, external: Mapping[s
     load_external(proto, folder, external or {})
     if not digest:
         digest = hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
-    proto = check_graph(proto)
-    return LoadedModel(proto, digest)
+    checked = check_graph(proto)
+    return LoadedModel(checked, digest, owned=bool(data) or checked is not proto)
 
 
 def _read(path: Path) -> bytes:

@@ -32,6 +32,11 @@ def test_damaged_files(data: bytes) -> None:
     assert reason_of(data) == "MODEL_CORRUPT"
 
 
+def test_names_that_are_no_text() -> None:
+    data = _relus(2).SerializeToString().replace(b"Relu", b"Re\xfeu")
+    assert reason_of(data) == "MODEL_CORRUPT"
+
+
 def test_absent_file_and_folder(tmp_path: Path) -> None:
     assert reason_of(tmp_path / "absent.onnx") == "MODEL_NOT_READABLE"
     assert reason_of(tmp_path) == "MODEL_NOT_READABLE"

@@ -113,6 +113,9 @@ def prove(subject: Subject, verify: bool = True) -> Proof:
     names = names_of(subject.working.graph.outputs)
     if not verify:
         outputs = [TensorSpec(n, "float32", ()) for n in names]
+        for name, value in list(subject.working.graph.initializers.items()):
+            del subject.working.graph.initializers[name]
+            value.const_value = None  # the proto holds the weights now; large models would hold them twice
         return Proof(model, tuple(io_map(subject.inputs, subject.working, outputs)), (), (), True, UNCHECKED)
     reference = _run_original(subject, names)
     outputs = [TensorSpec(n, str(reference[0][n].dtype), reference[0][n].shape) for n in names]

@@ -123,7 +123,7 @@ def transform_loaded(
 ) -> TransformResult:
     """`transform` for a model that is loaded and a request that is built."""
     profile = find_target(target)
-    working = loaded.to_ir()
+    working = loaded.to_ir() if verify else loaded.move_to_ir()
     before = summarise(working, loaded.sha256)
     taken = shapes_from_samples(before.inputs, samples or {}, request)
     request = replace(request, input_shapes={**taken, **request.input_shapes})
@@ -138,7 +138,8 @@ def transform_loaded(
     findings = check_result(working, profile, request.opset or profile.opset)
     if listener is not None:
         listener("prove-equivalence", len(chosen.passes), len(chosen.passes))
-    feeds, is_random = draw_samples(loaded, inputs, request, samples)
+    feeds, is_random = draw_samples(loaded, inputs, request, samples) if verify else ([], True)
+    after = summarise(working)
     subject = Subject(loaded, inputs, working, chosen, feeds, is_random, original)
     proof = prove(subject, verify)
     if proof.passed and proof.batch == WRONG:
@@ -156,7 +157,7 @@ def transform_loaded(
         passes=tuple(reports),
         proof=proof,
         before=before,
-        after=summarise(working),
+        after=after,
         findings=(*findings, *proof.findings),
         shapes_from_samples=taken,
     )
