@@ -123,7 +123,7 @@ class Secrets:
         key, cert = folder / "tls.key", folder / "tls.crt"
         if cert.exists() and not renew:
             return
-        names = [f"DNS:{server}", *(f"DNS:{server}-{n}" for n in (1, 2, 3)), "DNS:localhost"]
+        names = [f"DNS:{server}", f"DNS:{server}s", *(f"DNS:{server}-{n}" for n in (1, 2, 3)), "DNS:localhost"]
         names += ["IP:127.0.0.1", "IP:::1", *(_alternative(name) for name in self.names)]
         use = f"subjectAltName={','.join(names)}\nbasicConstraints=critical,CA:FALSE\n"
         use += "extendedKeyUsage=serverAuth,clientAuth\n"

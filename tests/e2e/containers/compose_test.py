@@ -134,6 +134,11 @@ def test_a_cluster_keeps_three_copies():
     services = config(["cluster"])["services"]
     orchestrators = [s["environment"] for n, s in services.items() if n.startswith("orchestrator")]
     assert [e["BOARDLIFT_NATS_REPLICAS"] for e in orchestrators] == ["3", "3"]
+    for name, service in services.items():
+        if not name.startswith(("nats", "orchestrator")):
+            assert service["environment"]["BOARDLIFT_ARTIFACTS"] == "orchestrators:7400", name
+    joined = [s["networks"]["inside"]["aliases"] for n, s in services.items() if n.startswith("orchestrator")]
+    assert joined == [["orchestrators"]] * 2 and "edge" in services["orchestrator-2"]["networks"]
     assert len({s["environment"]["BOARDLIFT_NATS_NAME"] for n, s in services.items() if n.startswith("nats")}) == 3
 
 
