@@ -12,7 +12,6 @@ from pathlib import Path
 
 import grpc
 import numpy as np
-import onnxruntime
 import pytest
 import pytest_asyncio
 from boardlift.errors import from_rpc_error
@@ -20,7 +19,7 @@ from boardlift.v1 import compiler_pb2, explore_pb2, explore_pb2_grpc, toolchain_
 from boardlift_servicekit.artifacts import LocalStore
 from boardlift_servicekit.channels import ChannelSettings
 from boardlift_servicekit.server import ServerSettings
-from support.policy_models import gated_policy, moe_policy, observations
+from support.policy_models import float_outputs, gated_policy, moe_policy, observations
 
 from boardlift_compiler.run_compile import CompileInputs, compile_model
 from boardlift_compiler.run_folder import run_folder
@@ -57,12 +56,10 @@ class Served:
 
     async def samples(self, model, width: int, calibration: int = 64, heldout: int = 32):
         held = observations(width, heldout, 2)
-        session = onnxruntime.InferenceSession(model.SerializeToString())
-        reference = np.stack([session.run(None, {"obs": row[None]})[0] for row in held])
         return {
             "calibration": await self.put_npz(obs=observations(width, calibration, 1)),
             "heldout": await self.put_npz(obs=held),
-            "reference_outputs": await self.put_npz(actions=reference),
+            "reference_outputs": await self.put_npz(actions=float_outputs(model, held)),
         }
 
 

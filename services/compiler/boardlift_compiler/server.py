@@ -35,7 +35,7 @@ from boardlift_compiler.run_mapper import Limits
 from boardlift_compiler.run_stages import StageRunner
 from boardlift_compiler.settings import AllSettings, Settings
 from boardlift_compiler.spec import PRESETS, TARGET
-from boardlift_compiler.toolchain import REMEDY, probe_toolchain
+from boardlift_compiler.toolchain import REMEDY, missing_cpu_flags, probe_toolchain
 from boardlift_compiler.warm_start import WarmStart
 
 _LOG = structlog.get_logger()
@@ -57,7 +57,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
     def CheckModel(self, request: compiler_pb2.CheckModelRequest, context: Any) -> AsyncIterator[Any]:
         """Run the checker; attaches to an equal execution."""
         runner = self._require()
-        key = self._key("check", request)
+        key = self.key("check", request)
         events = self._executions.run(
             key, execution_id(context), compiler_pb2.CheckResult, lambda e: runner.check(request, e)
         )
@@ -66,7 +66,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
     def CompileModel(self, request: compiler_pb2.CompileModelRequest, context: Any) -> AsyncIterator[Any]:
         """Compile; attaches to an equal execution."""
         runner = self._require()
-        key = self._key("compile", request)
+        key = self.key("compile", request)
         events = self._executions.run(
             key, execution_id(context), compiler_pb2.CompileResult, lambda e: runner.compile(request, e)
         )
@@ -75,7 +75,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
     def SimulateModel(self, request: compiler_pb2.SimulateModelRequest, context: Any) -> AsyncIterator[Any]:
         """Simulate; attaches to an equal execution."""
         runner = self._require()
-        key = self._key("simulate", request)
+        key = self.key("simulate", request)
         events = self._executions.run(
             key, execution_id(context), compiler_pb2.SimulateResult, lambda e: runner.simulate(request, e)
         )
@@ -109,7 +109,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             raise self._absent or PreconditionError("There is no toolchain.", reason="TOOLCHAIN_MISSING", remedy=REMEDY)
         return self._runner
 
-    def _key(self, stage: str, request: Message) -> str:
+    def key(self, stage: str, request: Message) -> str:
         """Reduce a request to what decides its result: names of variants and media types do not."""
         runner = self._require()
         reduced = type(request)()
@@ -150,6 +150,14 @@ class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
         )
         if self._runner is not None:
             response.tools.append(convert.tool_to_wire(self._runner.toolchain))
+            missing = missing_cpu_flags()
+            if missing:
+                response.findings.add(
+                    code="CPU_FLAGS_MISSING",
+                    severity=toolchain_pb2.Finding.SEVERITY_WARNING,
+                    message=f"This processor lacks {', '.join(missing)}; the toolchain may die with illegal instruction.",
+                    remedy="Use another machine, or pass the host CPU through to the virtual machine.",
+                )
         elif self._absent is not None:
             response.findings.add(
                 code=self._absent.reason,
@@ -188,7 +196,7 @@ async def build_host(settings: AllSettings) -> tuple[Host, bool]:
     host.on_stop(executions.close)
     compiler = CompilerServicer(executions, runner, absent)
     grace_s = own.cancel_grace.total_seconds()
-    explore = ExploreServicer(executions, runner, absent, compiler._key, own.state_dir / "explore", grace_s)
+    explore = ExploreServicer(executions, runner, absent, compiler.key, own.state_dir / "explore", grace_s)
     host.on_stop(explore.close)
     host.add(compiler_pb2_grpc.add_CompilerServiceServicer_to_server, compiler, COMPILER_SERVICE)
     host.add(explore_pb2_grpc.add_ExploreServiceServicer_to_server, explore, EXPLORE_SERVICE)
@@ -231,7 +239,8 @@ async def start_host(settings: AllSettings) -> Host:
     """Start serving; without a toolchain `CompilerService` is NOT_SERVING while the server itself is healthy."""
     host, has_toolchain = await build_host(settings)
     await host.start()
-    await host.set_serving(COMPILER_SERVICE, has_toolchain)
+    for service in (COMPILER_SERVICE, EXPLORE_SERVICE):
+        await host.set_serving(service, has_toolchain)
     return host
 
 

@@ -19,6 +19,7 @@ from boardlift_compiler.run_folder import RunFolder
 KNOWN_VERSIONS = ("1.24.3",)
 REMEDY = "Run `make toolchain` (or `deploy/toolchain/install.sh DEST` and set BOARDLIFT_TOOLCHAIN=DEST)."
 PROBE_SECONDS = 180.0
+NEEDED_CPU_FLAGS = ("avx", "avx2")
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,16 @@ def tool_environment(root: Path, folder: RunFolder | None = None) -> dict[str, s
         "PYTHONHASHSEED": "0",
         "PYTHONUNBUFFERED": "1",
     }
+
+
+def missing_cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> tuple[str, ...]:
+    """Return vector instructions that the vendor's binaries hold code for and this processor lacks."""
+    try:
+        text = cpuinfo.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ()
+    flags = next((line.partition(":")[2].split() for line in text.splitlines() if line.startswith("flags")), [])
+    return tuple(f for f in NEEDED_CPU_FLAGS if flags and f not in flags)
 
 
 def missing_toolchain(root: Path, why: str) -> PreconditionError:

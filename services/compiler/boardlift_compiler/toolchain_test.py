@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import pytest
+from boardlift.errors import PreconditionError
+
+from boardlift_compiler.choose_slots import choose_slots
+from boardlift_compiler.toolchain import Toolchain, missing_cpu_flags, probe_toolchain, tool_environment
+
+
+@pytest.mark.parametrize(("flags", "missing"), [("sse avx avx2", ()), ("sse avx", ("avx2",)), ("sse", ("avx", "avx2"))])
+def test_cpu_flags(tmp_path, flags, missing):
+    file = tmp_path / "cpuinfo"
+    file.write_text(f"processor : 0\nflags\t\t: {flags}\n")
+    assert missing_cpu_flags(file) == missing
+    assert missing_cpu_flags(tmp_path / "absent") == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "cores", "memory", "slots"),
+    [(0, 2, 16 << 30, 2), (0, 64, 4 << 30, 2), (0, 1, 1 << 30, 1), (0, 8, 100, 1), (5, 1, 100, 5)],
+)
+def test_slots(asked, cores, memory, slots):
+    assert choose_slots(asked, cores, memory) == slots
+
+
+def test_the_environment_is_whole_and_holds_nothing_of_ours(tmp_path, monkeypatch):
+    monkeypatch.setenv("SECRET_TOKEN", "x")
+    environment = tool_environment(tmp_path)
+    assert environment["PATH"].startswith(f"{tmp_path}/bin:")
+    assert "SECRET_TOKEN" not in environment
+
+
+def test_the_interpreter_is_the_one_the_tool_starts(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "hb_mapper").write_text("#!/usr/bin/python3.10\n")
+    assert Toolchain(tmp_path, "1.24.3").python == Path("/usr/bin/python3.10")
+    (tmp_path / "bin" / "hb_mapper").write_text("#!/bin/sh\n")
+    assert Toolchain(tmp_path, "1.24.3").python == tmp_path / "bin" / "python"
+
+
+async def test_a_tool_that_says_something_else_is_no_toolchain(tmp_path):
+    (tmp_path / "bin").mkdir()
+    for name in ("hb_mapper", "hbdk-cc"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\necho broken\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    with pytest.raises(PreconditionError) as caught:
+        await probe_toolchain(tmp_path)
+    assert "broken" in caught.value.message
