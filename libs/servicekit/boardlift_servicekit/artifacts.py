@@ -119,9 +119,14 @@ class LocalStore:
         return await asyncio.to_thread(read)
 
     def adopt(self, partial: Path, sha256: str) -> None:
-        """Move a complete, verified file into place; both ends of a race leave the same bytes."""
+        """Move a complete, verified file into place; both ends of a race leave the same bytes.
+
+        The bytes are on disk before they have their name: job records are, too, and must not name what a power cut took.
+        """
         target = self.path(sha256)
         target.parent.mkdir(exist_ok=True)
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
         partial.chmod(0o444)
         partial.replace(target)
 
