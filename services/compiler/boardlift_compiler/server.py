@@ -155,7 +155,7 @@ class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
                 response.findings.add(
                     code="CPU_FLAGS_MISSING",
                     severity=toolchain_pb2.Finding.SEVERITY_WARNING,
-                    message=f"This processor lacks {', '.join(missing)}; the toolchain may die with illegal instruction.",
+                    message=f"This processor lacks {', '.join(missing)}; the toolchain may die of an illegal one.",
                     remedy="Use another machine, or pass the host CPU through to the virtual machine.",
                 )
         elif self._absent is not None:
