@@ -46,23 +46,27 @@ class ExploreClient(StageClient):
         data: Path,
         spec: transform_pb2.TransformSpec,
         without: Sequence[str] = (),
+        extra: Sequence[str] = (),
         on_event: OnEvent | None = None,
     ) -> PreparedForms:
-        """Transform a model as planned, and once more without each of some passes.
+        """Transform a model as planned, and once more without or with each of some passes.
 
         Args:
             model: The user's model.
             data: Dataset, split here into calibration and held-out samples.
             spec: How to transform it.
-            without: Passes whose effect is searched: each is left out once, all of them in the baseline.
+            without: Planned passes whose effect is searched: each is left out once, all of them in the baseline.
+            extra: Passes that are not planned: each is added once behind the plan.
             on_event: Hears progress.
         """
         prepared = PreparedForms()
         seen: set[str] = set()
-        for name, skipped in form_plans(without):
+        for name, skipped, added in form_plans(without, extra):
             own = transform_pb2.TransformSpec()
             own.CopyFrom(spec)
             own.skip_passes.extend(skipped)
+            if added:
+                own.passes.extend([*self._planned(model, own), transform_pb2.PassRequest(id=added)])
             result = self.transform(model, own, data, on_event)
             if result.HasField("failure"):
                 prepared.refused = result
@@ -70,8 +74,14 @@ class ExploreClient(StageClient):
             if result.model.sha256 in seen:
                 continue
             seen.add(result.model.sha256)
-            prepared.forms.append(_form(name, result, [p for p in without if p not in skipped]))
+            made_by = [p for p in (*without, *extra) if p == added or (p in without and p not in skipped)]
+            prepared.forms.append(_form(name, result, made_by))
         return prepared
+
+    def _planned(self, model: Path, spec: transform_pb2.TransformSpec) -> list[transform_pb2.PassRequest]:
+        request = transform_pb2.PlanTransformRequest(model=self.source(model), spec=spec)
+        plan = self._unary(transform_pb2.PlanTransformResponse, self._transform.PlanTransform, request, "transform")
+        return [transform_pb2.PassRequest(id=p.id, parameters=p.parameters) for p in plan.passes]
 
     def estimate(self, compiled_model: Path) -> explore_pb2.EstimateLatencyResponse:
         """Estimate the latency of a compiled model."""
@@ -103,13 +113,17 @@ class ExploreClient(StageClient):
         return result
 
 
-def form_plans(without: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return (form, passes left out): the baseline without all of them first, then as planned, then without each."""
-    planned: tuple[str, tuple[str, ...]] = ("as-planned", ())
-    if not without:
-        return [planned]
-    plans = [("baseline", tuple(without)), planned]
-    return plans + ([(form_name(f"without-{p}"), (p,)) for p in without] if len(without) > 1 else [])
+def form_plans(without: Sequence[str], extra: Sequence[str] = ()) -> list[tuple[str, tuple[str, ...], str]]:
+    """Return (form, passes left out, pass added), the baseline first.
+
+    With passes to leave out the baseline lacks all of them; otherwise it is the model as planned.
+    """
+    plans: list[tuple[str, tuple[str, ...], str]] = [("as-planned", (), "")]
+    if without:
+        plans.insert(0, ("baseline", tuple(without), ""))
+    if len(without) > 1:
+        plans += [(form_name(f"without-{p}"), (p,), "") for p in without]
+    return plans + [(form_name(f"with-{p}"), (), p) for p in extra]
 
 
 def form_name(text: str) -> str:

@@ -35,13 +35,15 @@ class Exploration:
     target: str
     """Chip and toolchain."""
 
-    def prepare(self, session: Session, client: ExploreClient, without: Sequence[str] = ()) -> PreparedForms:
+    def prepare(
+        self, session: Session, client: ExploreClient, without: Sequence[str] = (), extra: Sequence[str] = ()
+    ) -> PreparedForms:
         """Transform the model into its forms."""
         options = RunOptions(
             target=self.target, outputs=split_names(self.outputs), input_shapes=parse_shapes(self.shapes)
         )
         lines = StageLines(session.output, "transform")
-        return client.prepare_forms(self.model, data_path(self.data), transform_spec(options), without, lines)
+        return client.prepare_forms(self.model, data_path(self.data), transform_spec(options), without, extra, lines)
 
 
 def exploration_options(command: Callable[..., Any]) -> Callable[..., Any]:

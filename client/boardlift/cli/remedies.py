@@ -23,6 +23,7 @@ from boardlift.v1 import explore_pb2
 @click.option(
     "--without-pass", "without", multiple=True, help="Start without this transform pass; it is a remedy then."
 )
+@click.option("--with-pass", "extra", multiple=True, help="Try this pass, added to the plan, as a remedy.")
 @click.option("--dry-run", is_flag=True, help="Name remedies, try none.")
 @click.option("--level", type=click.Choice(["O1", "O2"]), default="O2", show_default=True, help="Level of the builds.")
 @pass_session
@@ -35,12 +36,14 @@ def remedies(
     target: str,
     precision: str,
     without: tuple[str, ...],
+    extra: tuple[str, ...],
     dry_run: bool,
     level: str,
 ) -> int:
     """Say why nodes of MODEL run on the CPU and what helps, by building every remedy."""
     with ExploreClient(session.connection) as client:
-        prepared = Exploration(model, data, outputs, shapes, target).prepare(session, client, split_names(without))
+        exploration = Exploration(model, data, outputs, shapes, target)
+        prepared = exploration.prepare(session, client, split_names(without), split_names(extra))
         if prepared.refused is not None:
             return report_refusal(session, prepared.refused, INPUT_WRONG)
         request = explore_pb2.TryRemediesRequest(

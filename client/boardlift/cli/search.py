@@ -23,6 +23,7 @@ from boardlift.v1 import explore_pb2
 @click.option("--plan", "plans", multiple=True, help="int8, softmax-int8, softmax-int16, mixed, suggested, int16.")
 @click.option("--method", "methods", multiple=True, help="Calibration: max, max-percentile, kl, mix, default.")
 @click.option("--without-pass", "without", multiple=True, help="Also search the model without this transform pass.")
+@click.option("--with-pass", "extra", multiple=True, help="Also search the model with this pass added to the plan.")
 @click.option("--finalists", type=click.IntRange(0, 64), default=0, help="Most real builds; default 6.")
 @click.option("--first-samples", type=click.IntRange(0, 4096), default=0, help="Samples in the first round; default 8.")
 @click.option("--dry-run", is_flag=True, help="Say what would run and what it would cost, then stop.")
@@ -40,6 +41,7 @@ def search(
     plans: tuple[str, ...],
     methods: tuple[str, ...],
     without: tuple[str, ...],
+    extra: tuple[str, ...],
     finalists: int,
     first_samples: int,
     dry_run: bool,
@@ -50,7 +52,8 @@ def search(
     """
     goal = parse_goal(metric, on_output, reach)
     with ExploreClient(session.connection) as client:
-        prepared = Exploration(model, data, outputs, shapes, target).prepare(session, client, split_names(without))
+        exploration = Exploration(model, data, outputs, shapes, target)
+        prepared = exploration.prepare(session, client, split_names(without), split_names(extra))
         if prepared.refused is not None:
             return report_refusal(session, prepared.refused, INPUT_WRONG)
         request = explore_pb2.SearchVariantsRequest(

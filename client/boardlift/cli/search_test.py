@@ -49,13 +49,21 @@ def test_a_model_that_is_refused(boardlift, model, data, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("without", "names"),
+    ("without", "extra", "names"),
     [
-        ((), ["as-planned"]),
-        (("a",), ["baseline", "as-planned"]),
-        (("a", "b_c"), ["baseline", "as-planned", "without-a", "without-b-c"]),
+        ((), (), ["as-planned"]),
+        (("a",), (), ["baseline", "as-planned"]),
+        (("a", "b_c"), (), ["baseline", "as-planned", "without-a", "without-b-c"]),
+        ((), ("d",), ["as-planned", "with-d"]),
     ],
 )
-def test_forms(without, names):
-    assert [name for name, _ in form_plans(without)] == names
+def test_forms(without, extra, names):
+    assert [name for name, _, _ in form_plans(without, extra)] == names
     assert form_name("Weird  Näme") == "weird-n-me"
+
+
+def test_a_pass_that_is_added_comes_behind_the_plan(boardlift, server, model, data):
+    boardlift("search", model, "--data", data, "--with-pass", "dense-grouped-conv")
+    # The fake server gives every model back as it came, so both forms are the same and only one is searched.
+    assert [form.name for form in server.explore.requests[-1].forms] == ["as-planned"]
+    assert server.calls["PlanTransform"] == 1 and server.calls["TransformModel"] == 2
