@@ -1,0 +1,95 @@
+"""Read the calibration folders of a makertbin YAML: raw binary files without headers, one sample each.
+
+Only the numbers are kept: neither folder nor file names enter the dataset.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from boardlift.datasets.archive import MAX_BYTES, Array, Dataset
+from boardlift.errors import InvalidInputError
+
+MAX_FILES = 10_000
+
+
+@dataclass(frozen=True)
+class RawFolder:
+    """Where the raw samples of one input are, and what one of them is."""
+
+    input_name: str
+    """Input of the model."""
+    folder: Path
+    """Folder of raw files, one sample each; hidden files are not samples."""
+    shape: tuple[int, ...]
+    """Shape of one sample, as the model takes it."""
+    dtype: str = ""
+    """Element type; empty takes uint8 as the vendor's tool does, or float32 where only that fits the size."""
+
+
+def build_from_raw_folders(folders: Sequence[RawFolder]) -> Dataset:
+    """Read one folder per input into a dataset of calibration samples, in the order of the files' names.
+
+    Args:
+        folders: One per input; all hold the same number of files.
+
+    Raises:
+        InvalidInputError: A folder is missing or empty, a file has another size than a sample, or counts differ
+            (`CALIBRATION_FOLDER_INVALID`).
+    """
+    arrays = {item.input_name: _read(item) for item in folders}
+    counts = {name: len(array) for name, array in arrays.items()}
+    if len(set(counts.values())) > 1:
+        text = ", ".join(f"{name}: {count}" for name, count in counts.items())
+        raise _invalid(f"The inputs have different numbers of samples ({text}).", "", "Give every input as many files.")
+    count = next(iter(counts.values()), 0)
+    provenance = {"builder": "raw_folders", "files": count * len(arrays)}
+    return Dataset(arrays, {"split": {"calibration": count, "heldout": 0}, "provenance": provenance})
+
+
+def element_type(item: RawFolder, size_bytes: int) -> str:
+    """Return the element type of a sample file of this size."""
+    if item.dtype:
+        return item.dtype
+    return "float32" if size_bytes == 4 * math.prod(item.shape) else "uint8"
+
+
+def _read(item: RawFolder) -> Array:
+    files = _list_files(item)
+    dtype = np.dtype(element_type(item, files[0].stat().st_size))
+    wanted = math.prod(item.shape) * dtype.itemsize
+    if wanted * len(files) > MAX_BYTES:
+        raise _invalid(f"The samples of {item.input_name} exceed {MAX_BYTES >> 30} GiB.", "", "Use fewer samples.")
+    for file in files:
+        if file.stat().st_size != wanted:
+            raise _invalid(
+                f"{file.name} has {file.stat().st_size} bytes; a sample of {item.input_name} has {wanted}"
+                f" ({dtype} {list(item.shape)}).",
+                file.name,
+                "Write raw numbers without a header (array.tofile), and nothing else into this folder.",
+            )
+    array = np.empty((len(files), *item.shape), dtype)
+    for index, file in enumerate(files):
+        array[index] = np.fromfile(file, dtype=dtype.newbyteorder("<")).reshape(item.shape)
+    return array
+
+
+def _list_files(item: RawFolder) -> list[Path]:
+    if not item.folder.is_dir():
+        text = f"The calibration folder of {item.input_name} is not there: {item.folder}."
+        raise _invalid(text, str(item.folder), "Correct cal_data_dir, or give --data.")
+    files = sorted(p for p in item.folder.iterdir() if p.is_file() and not p.name.startswith("."))
+    if not 1 <= len(files) <= MAX_FILES:
+        text = f"The calibration folder of {item.input_name} holds {len(files)} files: {item.folder}."
+        raise _invalid(text, str(item.folder), f"Keep 20 to 100 samples in it, at most {MAX_FILES}.")
+    return files
+
+
+def _invalid(message: str, file: str, remedy: str) -> InvalidInputError:
+    metadata = {"file": file} if file else {}
+    return InvalidInputError(message, reason="CALIBRATION_FOLDER_INVALID", remedy=remedy, metadata=metadata)
