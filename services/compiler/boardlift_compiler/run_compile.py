@@ -10,6 +10,7 @@ from boardlift_compiler.apply_preset import complete_spec
 from boardlift_compiler.detect_fallbacks import find_fallbacks, placement_reasons
 from boardlift_compiler.explain_failure import StageFailure, explain_run, make_failure
 from boardlift_compiler.findings import Finding
+from boardlift_compiler.foresee import BORDER_CODES, foresee
 from boardlift_compiler.name_graph import neutral_graph_name, sort_constants
 from boardlift_compiler.parse_log import LogFacts, ParseError
 from boardlift_compiler.parse_reports import (
@@ -173,6 +174,7 @@ def _collect(
     outcome.reasons = placement_reasons(outcome.spec, model, run.facts)
     count = data.count if data else 0
     outcome.findings += find_fallbacks(outcome.spec, model, run.facts, count, first_md5)
+    outcome.findings += [f for f in foresee(outcome.spec, model) if f.code in BORDER_CODES]
     for line in run.facts.errors:
         outcome.findings.append(Finding("TOOL_PRINTED_ERROR", "warning", line[:300]))
 

@@ -224,6 +224,18 @@ async def test_a_huge_constant_is_no_success_in_silence(build, models):
     assert "error" in {f.severity for f in outcome.findings}
 
 
+async def test_a_wrong_border_is_said_although_the_tools_cosine_is_fine(build, models, toolchain, tmp_path):
+    """Padded AveragePool: the integer model divides by the full window at the border."""
+    model = models.small("AveragePool", attributes={"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]})
+    outcome = await build(model)
+    assert outcome.facts.outputs[0].cosine > 0.99
+    assert "AVERAGEPOOL_BORDER_WRONG" in [f.code for f in outcome.findings if f.severity == "error"]
+    held = models.samples(model, 3, seed=4)
+    result = await simulate(toolchain, outcome, tmp_path, model, held, held, outcome.spec)
+    assert result.bit_exact
+    assert result.outputs[0].max_abs > 5 * outcome.facts.outputs[0].chebyshev
+
+
 async def test_a_refusal_of_the_tool_itself_is_explained(build, models):
     outcome = await build(models.small("NoSuchOp"))
     assert outcome.failure.code == "INVALID_MODEL"
