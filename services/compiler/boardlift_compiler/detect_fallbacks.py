@@ -100,7 +100,7 @@ def find_fallbacks(
                 "The transform pass free-batch cures it.",
             )
         )
-    return findings + _suspicious(facts)
+    return findings + _suspicious(facts, {t.name for t in model.inputs})
 
 
 def _node_findings(spec: CompileSpec, facts: LogFacts, reasons: Mapping[str, str]) -> list[Finding]:
@@ -163,7 +163,7 @@ def _device_findings(spec: CompileSpec, facts: LogFacts) -> list[Finding]:
     return found
 
 
-def _suspicious(facts: LogFacts) -> list[Finding]:
+def _suspicious(facts: LogFacts, inputs: set[str]) -> list[Finding]:
     found = []
     bad: Sequence[NodeRow] = [r for r in facts.nodes if r.cosine is not None and math.isnan(r.cosine)]
     if bad or any(math.isnan(o.cosine) for o in facts.outputs):
@@ -179,15 +179,10 @@ def _suspicious(facts: LogFacts) -> list[Finding]:
         )
     for text in facts.warnings:
         if "illegal threshold" in text or "inf threshold" in text:
-            found.append(
-                Finding(
-                    "THRESHOLD_ILLEGAL",
-                    "error",
-                    text[:300],
-                    _first_word_after(text, "in "),
-                    "The calibration data or the weights before this node are degenerate.",
-                )
-            )
+            tensor = _first_word_after(text, "threshold in ")
+            severity = "error" if tensor.removesuffix("_HzCalibration") in inputs else "warning"
+            advice = "Its values are all zero, NaN or Inf on the calibration samples."
+            found.append(Finding("THRESHOLD_ILLEGAL", severity, text[:300], tensor, advice))
         elif "got unexpected" in text and "threshold" in text:
             found.append(
                 Finding(
