@@ -8,6 +8,7 @@ from boardlift import __version__
 from boardlift.cli.boards import boards
 from boardlift.cli.check import check
 from boardlift.cli.compare import compare
+from boardlift.cli.compile import compile_
 from boardlift.cli.dataset import dataset
 from boardlift.cli.diagnose import diagnose
 from boardlift.cli.doctor import doctor
@@ -37,5 +38,5 @@ def app() -> None:
 
 for command in (run, jobs, boards, report, pull, push, transform, check, lint, compare, doctor, dataset):
     app.add_command(command)
-for command in (estimate, sensitivity, remedies, search, diagnose, lease):
+for command in (compile_, estimate, sensitivity, remedies, search, diagnose, lease):
     app.add_command(command)

@@ -8,15 +8,16 @@ from typing import Any
 
 from boardlift import _convert
 from boardlift._render import figure_text
-from boardlift.cli.output import Output
+from boardlift.cli.output import Output, seconds_text
 from boardlift.models import LogLine, Progress
 from boardlift.v1 import compiler_pb2, toolchain_pb2, transform_pb2
 
 PAUSE_S = 2.0
+SAME_STEP_PAUSE_S = 15.0
 
 
 class StageLines:
-    """Prints a stage's current step on standard error, at most one line in two seconds."""
+    """Prints a stage's current step on standard error: a new one at most every two seconds, else every fifteen."""
 
     def __init__(self, output: Output, stage: str) -> None:
         """Prefix lines with the stage."""
@@ -27,10 +28,17 @@ class StageLines:
 
     def __call__(self, event: Progress | LogLine) -> None:
         """Take an event."""
-        if isinstance(event, Progress) and event.step != self._step and time.monotonic() >= self._next:
-            self._step = event.step
-            self._next = time.monotonic() + PAUSE_S
-            self._output.note(f"{self._stage}: {event.step} ({event.fraction:.0%})")
+        now = time.monotonic()
+        pause = SAME_STEP_PAUSE_S - PAUSE_S if isinstance(event, Progress) and event.step == self._step else 0.0
+        if isinstance(event, Progress) and now >= self._next + pause:
+            self._step, self._next = event.step, now + PAUSE_S
+            self._output.note(f"{self._stage}: {_progress_text(event)}")
+
+
+def _progress_text(event: Progress) -> str:
+    counted = f" {event.done}/{event.total}" if event.total else ""
+    rest = f", about {seconds_text(event.remaining_s)} left" if event.remaining_s else ""
+    return f"{event.step}{counted} ({event.fraction:.0%}){rest}"
 
 
 def print_findings(output: Output, findings: Iterable[toolchain_pb2.Finding]) -> None:

@@ -12,10 +12,11 @@ from typing import Any
 import grpc
 
 from boardlift.testing.artifacts import ArtifactServicer
+from boardlift.testing.compiler import CompilerServicer
 from boardlift.testing.explore import ExploreServicer
 from boardlift.testing.jobs import JobServicer
 from boardlift.testing.scenario import Scenario
-from boardlift.testing.stages import BoardServicer, CompilerServicer, ServerServicer, TransformServicer
+from boardlift.testing.stages import BoardServicer, ServerServicer, TransformServicer
 from boardlift.v1 import (
     artifact_pb2_grpc,
     compiler_pb2_grpc,
@@ -52,7 +53,8 @@ class FakeServer:
         toolchain_pb2_grpc.add_ServerServiceServicer_to_server(self.server, self._server)
         transform = TransformServicer(scenario, self.artifacts)
         transform_pb2_grpc.add_TransformServiceServicer_to_server(transform, self._server)
-        compiler_pb2_grpc.add_CompilerServiceServicer_to_server(CompilerServicer(scenario), self._server)
+        self.compiler = CompilerServicer(scenario, self.artifacts)
+        compiler_pb2_grpc.add_CompilerServiceServicer_to_server(self.compiler, self._server)
         self.explore = ExploreServicer()
         explore_pb2_grpc.add_ExploreServiceServicer_to_server(self.explore, self._server)
         if tls:

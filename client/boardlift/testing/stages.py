@@ -1,8 +1,7 @@
-"""Boards, server info, and the stage services of the fake server, with made-up answers."""
+"""Boards, server info, and the transform service of the fake server, with made-up answers."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +11,6 @@ from boardlift.testing.artifacts import ArtifactServicer
 from boardlift.testing.scenario import SOURCE, Scenario
 from boardlift.v1 import (
     board_agent_pb2,
-    compiler_pb2,
-    compiler_pb2_grpc,
     job_pb2,
     job_pb2_grpc,
     toolchain_pb2,
@@ -93,7 +90,7 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
             findings=[finding],
         )
         if script.failure_code:
-            response.failure.CopyFrom(_failure(script.failure_code, script.failure_message))
+            response.failure.CopyFrom(made_up_failure(script.failure_code, script.failure_message))
         return response
 
     def PlanTransform(self, request: transform_pb2.PlanTransformRequest, context: grpc.ServicerContext) -> Any:
@@ -109,7 +106,7 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
         yield response(sequence=1, progress=toolchain_pb2.Progress(step="cut-outputs", fraction=0.5))
         script = self._scenario.script("transform", "")
         if script.failure_code:
-            failure = _failure(script.failure_code, script.failure_message)
+            failure = made_up_failure(script.failure_code, script.failure_message)
             yield response(sequence=2, result=transform_pb2.TransformResult(failure=failure))
             return
         source = request.model
@@ -125,29 +122,8 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
         return transform_pb2.ListPassesResponse(passes=[step])
 
 
-class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
-    """Finds every model fine."""
-
-    def __init__(self, scenario: Scenario) -> None:
-        """Use the stage "check" of `scenario`."""
-        self._scenario = scenario
-
-    def CheckModel(self, request: compiler_pb2.CheckModelRequest, context: grpc.ServicerContext) -> Iterator[Any]:
-        """Place one node on the BPU and one on the CPU."""
-        script = self._scenario.script("check", "")
-        nodes = [
-            compiler_pb2.NodePlacement(node="Gemm_0", device="BPU", type="HzSQuantizedConv", dtype="int8"),
-            compiler_pb2.NodePlacement(node="Elu_1", device="CPU", subgraph=-1, type="Elu", reason="made up"),
-        ]
-        result = compiler_pb2.CheckResult(nodes=nodes, bpu_subgraphs=1, bpu_nodes=1, cpu_nodes=1)
-        if script.failure_code:
-            result = compiler_pb2.CheckResult(failure=_failure(script.failure_code, script.failure_message))
-        yield compiler_pb2.CheckModelResponse(sequence=1, log=toolchain_pb2.LogLine(text="checking", source="stdout"))
-        time.sleep(self._scenario.step_s)
-        yield compiler_pb2.CheckModelResponse(sequence=2, result=result)
-
-
-def _failure(code: str, message: str) -> toolchain_pb2.StageFailure:
+def made_up_failure(code: str, message: str) -> toolchain_pb2.StageFailure:
+    """Return a refusal that is the input's fault."""
     return toolchain_pb2.StageFailure(
         code=code, message=message, subject="node_1", remedy="Change the scenario.", user_fault=True
     )
