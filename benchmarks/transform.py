@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
+import re
 import statistics
 import subprocess
 import sys
@@ -119,12 +119,18 @@ def wide(megabytes: int) -> onnx.ModelProto:
     return b.model()
 
 
+def peak_kib() -> int:
+    """Largest resident size of this process so far; getrusage would count the parent before exec."""
+    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    return int(found[1]) if found else 0
+
+
 def one(tool: str, path: Path) -> None:
     """In a process of its own: processor seconds and peak memory of one call, as JSON."""
-    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    base = peak_kib()
     start = time.process_time()
     TOOLS[tool](path)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = peak_kib()
     size = path.stat().st_size
     print(
         json.dumps({"seconds": time.process_time() - start, "peak_to_size": (peak - base) * 1024 / size, "size": size})

@@ -218,6 +218,8 @@ def check_batch(
     for index, single in enumerate(singles):
         for name, want in session.run(single).items():
             got = together[name]
+            if got.shape == want.shape and np.allclose(got, want, rtol=1e-3, atol=1e-4):
+                continue  # an output that no input reaches
             if got.shape[:1] != (BATCH,) or not np.allclose(got[index : index + 1], want, rtol=1e-3, atol=1e-4):
                 text = f"batch {BATCH} runs but output {name} differs from single runs"
                 return WRONG, [

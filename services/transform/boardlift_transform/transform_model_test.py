@@ -47,6 +47,15 @@ def test_one_pass_can_be_asked_for() -> None:
     assert [p.id for p in result.passes] == ["fix-dynamic-dims", "cut-outputs", "fold-constants"]
 
 
+def test_a_constant_output_does_not_count_against_batch_eight() -> None:
+    b = GraphBuilder(11)
+    b.node("Gemm", [b.input("x", ["N", 4]), b.weight(3, 4)], "y", transB=1)
+    b.node("Exp", [b.weight(1, 3)], "std")
+    b.output("y", ["N", 3])
+    b.output("std", [1, 3])
+    assert transform(b.model()).proof.batch == "proven"
+
+
 def test_a_model_that_mixes_the_batch_is_pinned_to_batch_one() -> None:
     b = GraphBuilder(11)
     t = b.node("Relu", [b.input("x", ["N", 4])])
