@@ -198,12 +198,12 @@ def tally(cases: list[NodeCase], target: int) -> tuple[Counter, list[str], list[
     return counts, silent, refused
 
 
-FLOORS = {13: (1185, 1), 11: (1485, 1), 10: (1480, 30)}
+FLOORS = {13: (1190, 1), 11: (1496, 1), 10: (1491, 26)}
 """Target -> fewest cases that must come out right, most that may be refused, parameters frozen."""
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("target", FLOORS)
 def test_shipped_node_cases_come_out_right(cases, target):
     counts, silent, refused = tally(cases[True], target)
@@ -214,9 +214,9 @@ def test_shipped_node_cases_come_out_right(cases, target):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_parameters_made_at_run_time_are_right_or_refused(cases):
     counts, silent, _ = tally(cases[False], 11)
     print(f"opset 11, as shipped: {dict(counts)}")
     assert silent == []
-    assert counts["right"] >= 1330, dict(counts)
+    assert counts["right"] >= 1420, dict(counts)
