@@ -55,6 +55,25 @@ async def run_samples(
     """
     inputs = [t for t in tensors if t.input]
     outputs = [t for t in tensors if not t.input]
+    _require(samples, inputs)
+    count = min(len(samples[t.name]) for t in inputs)
+    memories: dict[str, list[bytes]] = {t.name: [] for t in outputs}
+    dump = work / "dump"
+    dump.mkdir(exist_ok=True)
+    for index in range(count):
+        for old in dump.iterdir():
+            old.unlink()
+        paths = [work / f"input{position}.bin" for position in range(len(inputs))]
+        for path, spec in zip(paths, inputs, strict=True):
+            path.write_bytes(input_bytes(samples[spec.name][index], spec))
+        check_run(await run(paths, dump))
+        for position, spec in enumerate(outputs):
+            memories[spec.name].append(_dumped(dump, position, spec))
+        tell(index + 1)
+    return _read(outputs, memories, count)
+
+
+def _require(samples: dict[str, Array], inputs: list[TensorSpec]) -> None:
     missing = [t.name for t in inputs if t.name not in samples]
     if missing:
         raise InvalidInputError(
@@ -63,36 +82,13 @@ async def run_samples(
             remedy="Name the arrays as the model's inputs.",
             metadata={"missing": ",".join(missing), "present": ",".join(sorted(samples))},
         )
-    count = min(len(samples[t.name]) for t in inputs)
-    gathered: dict[str, list[Array]] = {t.name: [] for t in outputs}
-    raw: dict[str, list[Array]] = {t.name: [] for t in outputs}
-    memories: dict[str, list[bytes]] = {t.name: [] for t in outputs}
-    plain: set[str] = set()
-    dump = work / "dump"
-    dump.mkdir(exist_ok=True)
-    for index in range(count):
-        paths = []
-        for position, spec in enumerate(inputs):
-            path = work / f"input{position}.bin"
-            path.write_bytes(input_bytes(samples[spec.name][index], spec))
-            paths.append(path)
-        for old in dump.iterdir():
-            old.unlink()
-        check_run(await run(paths, dump))
-        for position, spec in enumerate(outputs):
-            memory = _dumped(dump, position, spec)
-            if find_plain_copy(memory, spec):
-                plain.add(spec.name)
-            values = unpack(memory, spec)
-            raw[spec.name].append(values)
-            memories[spec.name].append(memory)
-            gathered[spec.name].append(dequantize(values, spec))
-        tell(index + 1)
-    stacked = {name: np.stack(values) for name, values in gathered.items()}
-    raw_stacked = {name: np.stack(values) for name, values in raw.items()}
-    return Inference(
-        stacked, tuple(sorted(plain)), count, raw_stacked, {name: tuple(m) for name, m in memories.items()}
-    )
+
+
+def _read(outputs: list[TensorSpec], memories: dict[str, list[bytes]], count: int) -> Inference:
+    raw = {t.name: np.stack([unpack(memory, t) for memory in memories[t.name]]) for t in outputs}
+    values = {t.name: np.stack([dequantize(sample, t) for sample in raw[t.name]]) for t in outputs}
+    plain = sorted(t.name for t in outputs if any(find_plain_copy(memory, t) for memory in memories[t.name]))
+    return Inference(values, tuple(plain), count, raw, {name: tuple(m) for name, m in memories.items()})
 
 
 def _dumped(folder: Path, index: int, spec: TensorSpec) -> bytes:
