@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from inspect_stack import check_bills, check_rights, print_sizes
+from join_board import check_board_joins
 from operate import (
     PARTS,
     SECRETS,
@@ -35,10 +37,6 @@ from operate import (
     wait_end,
     wait_running,
 )
-
-IMAGES = ("nats", "orchestrator", "transform", "board-agent", "compiler", "simulated-board")
-PUBLISHABLE = IMAGES[:4]
-BASES = {"nats": "nats:", "orchestrator": "python:3.11", "transform": "python:3.11"}
 
 
 @contextmanager
@@ -76,49 +74,10 @@ def disturb(title: str, number: int, at: str, harm: Callable[[], object], *words
 KILLS: list[str] = []
 
 
-def check_rights() -> None:
-    """Look from inside and outside at what the compose file promises."""
-    for part in PARTS:
-        facts = json.loads(run("docker", "inspect", container(part)).stdout)[0]
-        host = facts["HostConfig"]
-        expect(host["ReadonlyRootfs"] and host["CapDrop"] == ["ALL"] and not host["Privileged"], f"{part} has rights")
-        expect(
-            facts["Config"]["User"] == "10001:10001" and host["Memory"] > 0 and host["NanoCpus"] > 0,
-            f"{part} is unbounded",
-        )
-        status = Path(f"/proc/{facts['State']['Pid']}/status").read_text()
-        expect("CapEff:\t0000000000000000" in status and "NoNewPrivs:\t1" in status, f"{part} holds capabilities")
-        expect("Uid:\t10001" in status, f"{part} is another user")
-    for part in ("orchestrator", "transform", "compiler", "board-sim-1"):
-        look = "command -v pip gcc cc make git curl; touch /x 2>/dev/null && echo /x can be written; true"
-        found = compose("exec", "-T", part, "sh", "-c", look).stdout
-        expect(not found, f"{part} has {found}")
-    refused = run("boardlift", "jobs", "ls", check=False, BOARDLIFT_TOKEN_FILE="", BOARDLIFT_TOKEN="wrong")
-    expect(refused.returncode != 0 and "TOKEN" in refused.stderr.upper(), f"a wrong token was let in: {refused}")
-    board = run(
-        "boardlift",
-        "check",
-        f"{WORK}/policy.onnx",
-        check=False,
-        BOARDLIFT_TOKEN_FILE=str(SECRETS / "boards/sim-1/token"),
-    )
-    expect(board.returncode != 0, "a board's token opened the compiler")
-    out = compose(
-        "exec",
-        "-T",
-        "board-sim-1",
-        "python",
-        "-c",
-        "import socket; socket.create_connection(('1.1.1.1', 53), 3)",
-        check=False,
-    )
-    expect(out.returncode != 0, "a container without published ports has a way out")
-
-
 def replace_compiler() -> None:
     """Put a newer build in the place of a running container, as docs/deploy.md says."""
     old = container("compiler")
-    documented("upgrade", NEW_VERSION="0.1.1")
+    documented("upgrade")
     new = container("compiler")
     label = run(
         "docker", "inspect", "-f", '{{index .Config.Labels "org.opencontainers.image.version"}}', new
@@ -132,7 +91,7 @@ def check_vendor_image() -> None:
     run("docker", "build", "-q", "-t", stand_in, str(Path(__file__).parent / "vendor"))
     both = ("docker", "compose", "-f", "deploy/compose.yaml", "-f", "deploy/compose.vendor.yaml")
     run(*both, "build", "compiler", BOARDLIFT_VENDOR_IMAGE=stand_in)
-    listing = ["-c", "find /usr /etc -xdev -type f | sort | xargs sha256sum | sha256sum"]
+    listing = ["-c", "find /usr -xdev -type f | sort | xargs sha256sum | sha256sum"]
     digests = {
         run("docker", "run", "--rm", "--user", "0:0", "--entrypoint", "sh", image, *listing).stdout
         for image in (stand_in, "boardlift/compiler-vendor:0.1.0")
@@ -180,32 +139,6 @@ def check_backup(first: str) -> None:
     expect("from the cache" in done and "PASS" in done, f"stages ran again after the restore: {done[-2000:]}")
 
 
-def check_bills() -> None:
-    """Write every image's bill of materials, and find nothing of the vendor's where it may not be."""
-    vendor = ("hbdk", "horizon", "hobot", "rdkx5", "hmct", "dgdk")
-    for name in IMAGES:
-        bill = json.loads(run("deploy/sbom.py", f"boardlift/{name}:0.1.0").stdout)
-        found = [c["name"] for c in bill["components"] if str(c["name"]).startswith(vendor)]
-        python = sum(1 for c in bill["components"] if c["purl"].startswith("pkg:pypi/"))
-        print(f"   boardlift/{name:16} {len(bill['components']):4} components, {python:3} of them Python", flush=True)
-        expect(bool(found) == (name not in PUBLISHABLE), f"{name} holds {found}")
-
-
-def print_sizes() -> None:
-    """Print each image, the part of it that is ours, and its base."""
-    sizes = {}
-    for line in run("docker", "images", "--format", "{{.Repository}}:{{.Tag}} {{.ID}}").stdout.splitlines():
-        name, image = line.split()
-        sizes[name] = int(run("docker", "image", "inspect", "-f", "{{.Size}}", image).stdout) / 1e6
-    bases = {name: size for name, size in sizes.items() if not name.startswith(("boardlift/", "<none>"))}
-    print("   image                        MB    of it ours")
-    for name in IMAGES:
-        size = sizes[f"boardlift/{name}:0.1.0"]
-        base = next(v for k, v in bases.items() if k.startswith(BASES.get(name, "python:3.10")))
-        print(f"   boardlift/{name:18} {size:6.0f} {size - base:12.0f}")
-    print("   bases: " + ", ".join(f"{k} {v:.0f} MB" for k, v in sorted(bases.items())), flush=True)
-
-
 def bring_up(begin: float) -> str:
     """From nothing to the first verdict; returns the job's id."""
     with step("secrets, by docs/deploy.md"):
@@ -241,6 +174,7 @@ def hurt() -> None:
     disturb("kill -9 orchestrator while compiling", 11, "compile", lambda: kill("orchestrator"), *no_board)
     disturb("kill -9 compiler while compiling", 12, "compile", lambda: kill("compiler"), *no_board)
     disturb("kill -9 nats while compiling", 13, "compile", lambda: kill("nats"), *no_board)
+    documented("build-newer", NEW_VERSION="0.1.1")
     disturb("newer build of the compiler while compiling", 14, "compile", replace_compiler, *no_board)
     disturb("kill -9 board agent while on the board", 11, "board", lambda: kill("board-sim-1"))
     disturb("restart nats while on the board", 12, "board", restart_nats)
@@ -261,6 +195,8 @@ def main() -> int:
         hurt()
     with step("compiler in (a stand-in for) the vendor's image"):
         check_vendor_image()
+    with step("a board joins from outside, by address and token"):
+        check_board_joins()
     with step("graceful stop"):
         check_graceful_stop()
     with step("backup, loss, restore"):
