@@ -3,7 +3,8 @@
 Before -> After: `Slice(step -1)` -> `Gather([n-1, ..., 0])`; `Pad(reflect)` -> one `Gather` per padded axis;
 `Conv(dilations > 1) -> Relu -> Slice` -> `... -> Gather`.
 Why: the first two run on the CPU, Gather with constant indices on the BPU; on the third the compiler gives up
-("passes may have infinite loop"), measured with Conv 7x3 dilation 2.
+("passes may have infinite loop"), measured with Conv 7x3 dilation 2. A constant Pad of rank 1 to 3 goes onto four
+axes, the only ranks that the runtime takes.
 Exactness: bit-exact.
 """
 
@@ -37,6 +38,8 @@ def _rewrite(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Valu
         or any(not is_constant(v) for v in node.inputs[1:] if v is not None)
     ):
         return None
+    if node.op_type == "Pad" and len(shape) < 4 and attribute(node, "mode", "constant") == "constant":
+        return _wide_pad(node, x, shape, editor)
     indices = _slice_indices(node, shape) if node.op_type == "Slice" else _pad_indices(node, shape)
     if not indices or any(i.size > MAX_INDICES for i in indices.values()):
         return None
@@ -46,6 +49,24 @@ def _rewrite(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Valu
         constant = editor.constant(taken.astype(np.int64), f"{node.name}_indices")
         value = editor.node(node, "Gather", [value, constant], list(size), {"axis": axis}, hint=node.name or "Gather")
     return value, f"{len(indices)} x Gather"
+
+
+def _wide_pad(node: ir.Node, x: ir.Value, shape: tuple[int, ...], editor: Editor) -> tuple[ir.Value, str] | None:
+    """Pad of rank 1 to 3 on a 4-D view: the runtime's Pad takes nothing else."""
+    amounts, out, rank = constant_of(input_at(node, 1)), shape_of(node.outputs[0]), len(shape)
+    if amounts is None or out is None or x.dtype != ir.DataType.FLOAT or amounts.size != 2 * rank:
+        return None
+    more = 4 - rank
+    wide = [*shape[:1], *[1] * more, *shape[1:]]
+    begin, end = amounts[:rank].tolist(), amounts[rank:].tolist()
+    spread = [part for side in (begin, end) for part in (side[0], *[0] * more, *side[1:])]
+    base = node.name or "Pad"
+    pads = editor.constant(np.asarray(spread, np.int64), f"{base}_pads")
+    lifted = editor.reshape(node, x, wide, hint=f"{base}_in")
+    size = [*out[:1], *[1] * more, *out[1:]]
+    inputs = [lifted, pads, *node.inputs[2:]]
+    made = editor.node(node, "Pad", inputs, size, {"mode": "constant"}, hint=base)
+    return editor.reshape(node, made, out, hint=f"{base}_back"), "Pad on four axes"
 
 
 def _slice_indices(node: ir.Node, shape: tuple[int, ...]) -> dict[int, Array] | None:

@@ -38,3 +38,14 @@ def test_a_slice_behind_a_dilated_convolution_becomes_gather(dilation: int, oper
     run = run_one_pass(b.model(), "replace-moves")
     assert run.operators == ["Conv", "Relu", operator]
     assert run.max_rel == 0
+
+
+@pytest.mark.parametrize("shape", [[5], [1, 5], [1, 3, 5]])
+def test_a_pad_of_low_rank_works_on_four_axes(shape: list[int]) -> None:
+    b = GraphBuilder(11)
+    amounts = [0] * (len(shape) - 1) + [2] + [1] + [0] * (len(shape) - 1)
+    b.node("Pad", [b.input("x", shape), b.constant(amounts), b.constant(np.float32(-7))], "y")
+    b.output("y", ["n"] * len(shape))
+    run = run_one_pass(b.model(), "replace-moves")
+    assert run.operators == ["Reshape", "Pad", "Reshape"]
+    assert run.max_rel == 0
