@@ -66,16 +66,19 @@ async def measure_latency(plan: LatencyPlan, threads: int, perf: RunPerf, sample
         ModelRefused, BoardliftError: from the tools.
     """
     begun = time.monotonic()
+    frames = plan.frames
     if plan.warmup_frames:
-        check_run(await perf(PerfOptions(plan.warmup_frames, threads)))
-    run = await perf(PerfOptions(plan.frames, threads))
+        warm = await perf(PerfOptions(plan.warmup_frames, threads))
+        check_run(warm)
+        frames = fitting_frames(plan, threads, parse_perf(warm.text).mean_ms)
+    run = await perf(PerfOptions(frames, threads))
     check_run(run)
     report = parse_perf(run.text)
     if sample is None:
         return Measurement(threads, report, None, None, 0)
     rounds: list[NDArray[np.float64]] = []
     while True:
-        run = await sample(PerfOptions(plan.frames, threads))
+        run = await sample(PerfOptions(frames, threads))
         check_run(run)
         rounds.append(parse_samples(run.text))
         samples = np.concatenate(rounds)
@@ -83,6 +86,18 @@ async def measure_latency(plan: LatencyPlan, threads: int, perf: RunPerf, sample
         elapsed = time.monotonic() - begun
         if statistics.stable or len(rounds) >= MAX_ROUNDS or elapsed * (1 + 1 / len(rounds)) > plan.limit_s:
             return Measurement(threads, report, statistics, samples, len(rounds))
+
+
+def fitting_frames(plan: LatencyPlan, threads: int, mean_ms: float) -> int:
+    """Frames of one run, so that the tool's run and one round of the sampler fit into the time limit.
+
+    Args:
+        plan: frames asked for and the limit.
+        threads: frames at the same time.
+        mean_ms: latency of a frame as the warm-up showed it.
+    """
+    fit = plan.limit_s * 1000 * threads / max(mean_ms, 1e-3) / 2.5
+    return max(1, min(plan.frames, int(fit)))
 
 
 def parse_samples(text: str) -> NDArray[np.float64]:

@@ -188,7 +188,7 @@ async def make_agent(own: Settings, store: ArtifactStore, boot_id: str) -> Agent
         passed_variables(dict(os.environ)),
     )
     limits = HealthLimits(hot_c=own.hot_c, disk_free_bytes=own.min_free_disk_bytes, governor=own.governor)
-    watch = BoardWatch(own.board_root, runs, tool, limits)
+    watch = BoardWatch(own.board_root, runs, tool, limits, own.failing_retry.total_seconds())
     await watch.start()
     capabilities = ("model_info", "infer", "perf", *(("percentiles",) if tool.sampler else ()))
     return Agent(

@@ -157,8 +157,8 @@ async def test_cancel_stops_the_tool_within_seconds(start_agent, call, materials
     assert _children(agent.process.pid) == []
 
 
-async def test_three_faults_in_a_row_take_the_board_out(start_agent, call, materials, tmp_path) -> None:
-    caller = call(start_agent(simulator_sick="flaky=9", simulator_state=str(tmp_path / "flaky")))
+async def test_three_faults_in_a_row_take_the_board_out_for_a_while(start_agent, call, materials, tmp_path) -> None:
+    caller = call(start_agent(simulator_sick="flaky=3", simulator_state=str(tmp_path / "flaky"), failing_retry="4"))
     for attempt in range(3):
         with pytest.raises(grpc.aio.AioRpcError):
             await caller.result(await caller.request(materials["policy16"], run_id=f"r{attempt}"))
@@ -167,6 +167,8 @@ async def test_three_faults_in_a_row_take_the_board_out(start_agent, call, mater
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await caller.result(await caller.request(materials["policy16"], run_id="r3"))
     assert from_rpc_error(caught.value).reason == "BOARD_UNFIT"
+    await asyncio.sleep(5)
+    assert not (await caller.result(await caller.request(materials["policy16"], run_id="r4"))).HasField("failure")
 
 
 async def test_hot_board_refuses_work_and_takes_it_again_when_cool(start_agent, call, materials) -> None:

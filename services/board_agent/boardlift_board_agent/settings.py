@@ -44,6 +44,8 @@ class Settings:
     """Longest single run of a measurement."""
     cancel_grace: timedelta = timedelta(seconds=30)
     """Time a run goes on after its last caller's stream broke."""
+    failing_retry: timedelta = timedelta(minutes=10)
+    """Time after which a board that failed three times in a row gets one more try."""
     governor: str = "performance"
     """CPU governor that measurements are meant to run under; empty for any. It is never changed by the agent."""
     hot_c: float = field(default=90.0, metadata={"min": 40, "max": 110})

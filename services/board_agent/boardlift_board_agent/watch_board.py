@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from boardlift.errors import BoardliftError, PreconditionError
 from boardlift_servicekit.tool import ToolCommand, run_tool
 
 from boardlift_board_agent.board_tool import BoardTool
-from boardlift_board_agent.health import Fact, HealthLimits, RuntimeState, in_rotation, judge_health
+from boardlift_board_agent.health import FAILURE_LIMIT, Fact, HealthLimits, RuntimeState, in_rotation, judge_health
 from boardlift_board_agent.parse_report import Header
 from boardlift_board_agent.parse_somstatus import SomStatus, parse_somstatus
 from boardlift_board_agent.probe import BoardFacts, BoardReading, other_bpu_users, probe_board, read_board
@@ -35,13 +36,15 @@ class Snapshot:
 class BoardWatch:
     """Looks at the board."""
 
-    def __init__(self, root: Path, work: Path, tool: BoardTool, limits: HealthLimits) -> None:
-        """Read files below `root`; run the tool in `work`."""
+    def __init__(self, root: Path, work: Path, tool: BoardTool, limits: HealthLimits, retry_s: float = 600.0) -> None:
+        """Read files below `root`; run the tool in `work`; try a failing board again after `retry_s`."""
+        self._retry_s = retry_s
         self._root, self._work, self._tool, self._limits = root, work, tool, limits
         self.facts: BoardFacts = probe_board(root)
         self.version: Header | None = None
         self.runtime = RuntimeState()
         self.busy_job = ""
+        self._last_failure = 0.0
 
     @property
     def simulated(self) -> bool:
@@ -67,6 +70,8 @@ class BoardWatch:
 
     def count_failure(self, failed: bool) -> None:
         """Count runs that failed in a row through no fault of their model."""
+        if failed:
+            self._last_failure = time.monotonic()
         self.runtime = dataclasses.replace(
             self.runtime, failures_in_row=self.runtime.failures_in_row + 1 if failed else 0
         )
@@ -86,6 +91,9 @@ class BoardWatch:
         idle = not running and not self.busy_job
         users = other_bpu_users(self._root, frozenset()) if idle else None
         runtime = dataclasses.replace(self.runtime, foreign_processes=users or ())
+        if runtime.failures_in_row >= FAILURE_LIMIT and time.monotonic() - self._last_failure > self._retry_s:
+            # One more try: success clears the count, failure takes the board out again.
+            runtime = dataclasses.replace(runtime, failures_in_row=FAILURE_LIMIT - 1)
         return Snapshot(reading, judge_health(reading, runtime, self._limits, idle=idle))
 
     @asynccontextmanager
