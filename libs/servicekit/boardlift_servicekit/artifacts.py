@@ -121,7 +121,7 @@ class LocalStore:
     def adopt(self, partial: Path, sha256: str) -> None:
         """Move a complete, verified file into place; both ends of a race leave the same bytes.
 
-        The bytes are on disk before they have their name: job records are, too, and must not name what a power cut took.
+        The bytes are on disk before they have their name: job records are, too, and must not name lost bytes.
         """
         target = self.path(sha256)
         target.parent.mkdir(exist_ok=True)
