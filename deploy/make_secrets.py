@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from nats_identities import (
     KeyPair,
@@ -138,8 +139,8 @@ class Secrets:
         _openssl("x509", "-req", *signer, *serial, *wanted)
         for path in (key, cert):
             path.chmod(0o444)
-        for path in ("use.cnf", "request"):
-            (folder / path).unlink()
+        for name in ("use.cnf", "request"):
+            (folder / name).unlink()
 
     def _credentials(self, folder: Path, name: str, publish: list[str], subscribe: list[str]) -> None:
         path = folder / "nats.creds"
@@ -195,11 +196,11 @@ class Secrets:
     def _share_ca(self, folder: Path) -> None:
         _replace(folder / "ca.crt", (self.folder / "ca.crt").read_text())
 
-    def _state(self) -> dict[str, dict]:
+    def _state(self) -> dict[str, dict[str, Any]]:
         path = self.folder / "offline/principals.json"
         return json.loads(path.read_text()) if path.exists() else {"principals": {}, "revoked": {}}
 
-    def _save(self, state: dict[str, dict]) -> None:
+    def _save(self, state: dict[str, dict[str, Any]]) -> None:
         path = self.folder / "offline/principals.json"
         path.write_text(json.dumps(state, indent=1, sort_keys=True) + "\n")
         path.chmod(0o600)
