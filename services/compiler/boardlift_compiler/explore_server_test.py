@@ -85,7 +85,7 @@ async def served(tmp_path_factory, toolchain):
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def policy(served):
     """The gated policy, whose Softmax splits it in int8, with its samples."""
-    model = gated_policy(trunk=(225, 256, 128, 64))
+    model = gated_policy()
     return (await served.forms(("gated", model, "")))[0], await served.samples(model, 225)
 
 
@@ -176,7 +176,7 @@ async def test_a_search_that_was_stopped_goes_on_where_it_stopped(served, policy
 
 async def test_sensitivity_suggests_the_fastest_plan_that_reaches_the_target(served, policy):
     form, samples = policy
-    request = explore_pb2.MeasureSensitivityRequest(model=form.model, no_proof=True, **samples)
+    request = explore_pb2.MeasureSensitivityRequest(model=form.model, no_proof=True, samples=32, **samples)
     first = await result_of(served.explore.MeasureSensitivity(request))
     assert not any(p.HasField("proven") for p in first.plans)
     losses = [1 - p.emulated.value for p in first.plans[:2]]

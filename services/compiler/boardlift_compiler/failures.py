@@ -44,6 +44,8 @@ DECISIVE_KINDS = (
          "Wire both outputs Y and Y_h of the GRU, or unroll it.", cure="wire-gru-state"),
     _row("DISK_FULL", r"No space left on device|Disk quota exceeded", "The disk is full.",
          "Free space in the work folder, then run again.", user_fault=False),
+    _row("FILE_TOO_LARGE", r"File too large|\[Errno 27\]", "The tool wrote a file larger than a run may.",
+         "Raise the service's limit, or use fewer samples.", user_fault=False),
     _row("OUT_OF_MEMORY", r"MemoryError|std::bad_alloc|Cannot allocate memory|Unable to allocate"
          r"|failed to map segment from shared object|yaml file parse failed[^\n]*\s*\Z"
          r"|hbdk-cc compile hbir model failed with returncode -9",

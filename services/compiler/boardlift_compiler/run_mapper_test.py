@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from boardlift_compiler.explain_failure import explain_run
+from boardlift_compiler.explain_failure import RunEnd, explain_run
+from boardlift_compiler.parse_log import parse_log
 from boardlift_compiler.run_check import ARGUMENTS as CHECK
 from boardlift_compiler.run_compile import ARGUMENTS as BUILD
 from boardlift_compiler.run_compile import CompileInputs, CompileOutcome, compile_model, prepare_run
@@ -96,15 +97,26 @@ async def test_out_of_memory(toolchain, folder, models, put, launch, limit):
     assert not failure.user_fault
 
 
+async def test_a_file_that_grows_too_large(toolchain, folder, models, put, launch):
+    prepare(put, models.policy(), folder)
+    run_ = await run(toolchain, folder, BUILD, Limits(timeout_s=120, file_bytes=400_000), launch)
+    failure = explain_run(run_.end, run_.facts, expect_march="bayes-e")
+    assert failure.code == "FILE_TOO_LARGE", failure
+
+
+def can_mount(place: Path) -> bool:
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
+    return os.getuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
 async def test_disk_full(toolchain, models, put, tmp_path):
-    """The run folder lies on a file system of 2 MB."""
+    """The run folder lies on a file system of 2 MB; where nothing may be mounted, the text of a full disk must do."""
     small = tmp_path / "small"
     small.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(small)], capture_output=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip("mounting a small file system is not allowed here; run by `make compose-test`")
+    if not can_mount(small):
+        facts = parse_log(["2026-01-01 00:00:00,000 ERROR [Errno 28] No space left on device: 'out/model.onnx'"])
+        assert explain_run(RunEnd(255), facts).code == "DISK_FULL"
+        return
     try:
         with run_folder(small) as folder:
             prepare(put, models.policy(), folder)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import grpc
 import numpy as np
-import onnxruntime
 import pytest
 from boardlift.errors import from_rpc_error
 from boardlift.v1 import compiler_pb2, compiler_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
@@ -108,15 +107,12 @@ async def test_check_compile_simulate_and_the_cache(client, models):
     assert result.execution.peak_memory_bytes > 50_000_000
 
     held = models.samples(model, 12, seed=5)
-    session = onnxruntime.InferenceSession(model.SerializeToString())
-    outputs = np.stack([session.run(None, {"obs_4d": x[None]})[0] for x in held["obs_4d"]])
+    reference = models.float_outputs(model, held)
     simulate = compiler_pb2.SimulateModelRequest(
         quantized_model=result.quantized_model,
         compiled_model=result.compiled_model,
         heldout=await client.store.put_file(save_npz(held, client.store, "held"), "application/x-npz"),
-        reference_outputs=await client.store.put_file(
-            save_npz({"actions": outputs}, client.store, "ref"), "application/x-npz"
-        ),
+        reference_outputs=await client.store.put_file(save_npz(reference, client.store, "ref"), "application/x-npz"),
         bit_check_samples=2,
     )
     simulation, _ = await client.last(client.stub.SimulateModel(simulate))

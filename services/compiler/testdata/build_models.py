@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -147,6 +148,14 @@ def samples(model, count=16, seed=9, image=False):
         else:
             found[tensor.name] = rng.standard_normal((count, *shape[1:])).astype(np.float32)
     return found
+
+
+def float_outputs(model, inputs):
+    """Return per output ``[N, ...]`` what stock onnxruntime computes, sample by sample."""
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    count = len(next(iter(inputs.values())))
+    rows = [session.run(None, {k: v[i][None] for k, v in inputs.items()}) for i in range(count)]
+    return {o.name: np.stack([r[k] for r in rows]) for k, o in enumerate(session.get_outputs())}
 
 
 def save(model, path):
