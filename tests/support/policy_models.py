@@ -12,6 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 import onnx
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 Array = npt.NDArray[np.float32]
@@ -136,5 +137,15 @@ def observations(width: int, count: int, seed: int) -> Array:
     """Make `[count, width]` float32 observations: smooth, correlated, of unit scale."""
     basis = np.random.default_rng(width).normal(size=(24, width)) / math.sqrt(24)
     rng = np.random.default_rng(seed)
-    drift = np.cumsum(rng.normal(0, 0.3, (count, 24)), axis=0)
-    return (np.tanh(drift) @ basis * 2 + rng.normal(0, 0.1, (count, width))).astype(np.float32)
+    state = rng.normal(size=24)
+    rows = []
+    for _ in range(count):
+        state = 0.8 * state + 0.6 * rng.normal(size=24)
+        rows.append(np.tanh(state) @ basis * 2 + rng.normal(0, 0.1, width))
+    return np.asarray(rows, np.float32)
+
+
+def float_outputs(model: onnx.ModelProto, rows: Array) -> Array:
+    """Return `[N, 1, 12]` float32: what stock onnxruntime says to observations `[N, width]`, one by one."""
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    return np.stack([session.run(None, {"obs": row[None]})[0] for row in rows])

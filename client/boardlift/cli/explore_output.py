@@ -66,14 +66,15 @@ def print_sensitivity(output: Output, result: explore_pb2.SensitivityResult, mos
     if most and len(result.layers) > most:
         output.line(f"{len(result.layers) - most} more layers; --all lists them")
     output.line()
-    names = ("int8", "int16", "suggested")
+    names = ("int8", "int16", "mixed")
     plans = [
         (name, *_plan_cells(plan), *latency_cells(plan.latency), str(plan.latency.bpu_subgraphs or ""))
         for name, plan in zip(names, result.plans)  # noqa: B905  # the third is absent when no plan reaches the target
     ]
     output.table(("plan", "emulated", "proven", "reaches target", *LATENCY, "subgraphs"), plans)
     if result.HasField("suggested"):
-        output.line(f"int16: {', '.join(result.suggested.int16_nodes) or 'nothing'}")
+        words = " ".join(result.suggested.variant.calibration.optimization)
+        output.line(f"suggested, in int16: {', '.join(result.suggested.int16_nodes) or words or 'nothing'}")
     print_findings(output, result.findings)
 
 

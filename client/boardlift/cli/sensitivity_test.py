@@ -9,8 +9,8 @@ def test_prints_layers_and_the_suggested_plan(boardlift, model, data):
     lines = ended.out.splitlines()
     layer = next(line.split() for line in lines if line.startswith("Gemm_1"))
     assert layer == ["Gemm_1", "Conv", "0.030000", "0.003000", "0.970000", "2.0", "int16"]
-    assert "int16: Gemm_1" in lines
-    assert any(line.split()[:1] == ["suggested"] and "yes" in line for line in lines)
+    assert "suggested, in int16: Gemm_1" in lines
+    assert any(line.split()[:1] == ["mixed"] and "yes" in line for line in lines)
 
 
 def test_request_and_json(boardlift, server, model, data):

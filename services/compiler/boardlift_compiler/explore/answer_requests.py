@@ -25,6 +25,7 @@ from boardlift_compiler.explore.list_candidates import MAX_CANDIDATES, Candidate
 from boardlift_compiler.explore.load_forms import Form, FormRefusedError, SharedSamples, load_form
 from boardlift_compiler.explore.measure_sensitivity import SensitivityRun
 from boardlift_compiler.explore.plan_search import Round, choose_best, pareto_front, plan_rounds
+from boardlift_compiler.explore.remember import Memory
 from boardlift_compiler.explore.report_sensitivity import SensitivityReport
 from boardlift_compiler.explore.run_search import SearchOutcome, Standing, VariantSearch, rounds_to_wire
 from boardlift_compiler.explore.try_remedies import RemedyRun
@@ -43,7 +44,8 @@ class Explorer:
         """Prepare."""
         self._runner, self._store = runner, runner.store
         self._builder = VariantBuilder(runner, builds, key)
-        self._evaluator = Evaluator(runner.toolchain, runner.work_root, evaluations)
+        self._memory = Memory(evaluations)
+        self._evaluator = Evaluator(runner.toolchain, runner.work_root, self._memory)
 
     async def answer(self, stage: str, request: Any, emitter: Emitter) -> Message:
         """Do the work of a stage."""
@@ -68,7 +70,7 @@ class Explorer:
             form = await load_form(message, shared, self._store)
         except FormRefusedError as error:
             return explore_pb2.SensitivityResult(failure=compiler_convert.failure_to_wire(error.failure))
-        run = SensitivityRun(self._builder, self._store, emitter.progress)
+        run = SensitivityRun(self._builder, self._store, self._memory, emitter.progress)
         base = compiler_convert.spec_from_wire(request.variant)
         found = await _judged(run.measure(form, base, goal, request.samples))
         report = SensitivityReport(self._builder, self._evaluator, self._store)
@@ -137,9 +139,11 @@ class Explorer:
         for form in forms:
             suggested: Sequence[str] = ()
             if "suggested" in request.plans and not request.dry_run:
-                run = SensitivityRun(self._builder, self._store, emitter.progress)
+                run = SensitivityRun(self._builder, self._store, self._memory, emitter.progress)
                 measured = await _judged(run.measure(form, base, goal, 0))
                 suggested = measured.nodes or ()
+                text = ", ".join(suggested) or "none, so this plan is left out"
+                emitter.log(f"{form.name}: nodes that the measurement suggests for int16: {text}", "search")
             try:
                 found += list_candidates(
                     form.name, form.summary, base, request.plans, request.methods, variants, suggested

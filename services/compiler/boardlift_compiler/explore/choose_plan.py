@@ -119,12 +119,10 @@ def implied_target(goal: Goal, all_int8: Errors, all_int16: Errors, share: float
     return Goal(goal.metric, goal.output, goal.value_of(high + (1.0 - share) * max(low - high, 0.0)))
 
 
-def shortest_reaching(goal: Goal, lengths: Sequence[int], emulated: Sequence[Errors]) -> int | None:
-    """Return the length of the shortest emulated plan that reaches the target; None when none does."""
-    for length, errors in zip(lengths, emulated, strict=True):
-        if goal.reached(judge(goal, errors)[0]):
-            return length
-    return None
+def first_reaching(goal: Goal, emulated: Sequence[Errors]) -> int | None:
+    """Return the position of the first plan that reaches the target; None when none does."""
+    reached = (k for k, errors in enumerate(emulated) if goal.reached(judge(goal, errors)[0]))
+    return next(reached, None)
 
 
 def clipped_layers(layers: Sequence[Layer], goal: Goal, share_of_total: float = 0.1) -> list[Layer]:

@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from boardlift_compiler.explore.judge import Goal
-from boardlift_compiler.explore.plan_search import Score, choose_best
+from boardlift_compiler.explore.plan_search import AS_GOOD, Score, choose_best
 from boardlift_compiler.findings import Finding
-
-NOT_WORSE = 1.1
-"""Factor on the loss within which two candidates count as equally good."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ def _better_forms(shown: Sequence[Shown], baseline: str, goal: Goal) -> list[Fin
         new = by_name[name]
         if new.score.board_ms >= old.score.board_ms:
             continue
-        if goal.loss(new.score.value) > NOT_WORSE * goal.loss(old.score.value) and not (
+        if goal.loss(new.score.value) > AS_GOOD * goal.loss(old.score.value) and not (
             goal.target is not None and goal.reached(new.score.value)
         ):
             continue

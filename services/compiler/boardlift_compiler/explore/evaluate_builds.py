@@ -7,9 +7,6 @@ of a round run in one process of the toolchain: its imports cost more than a pol
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +17,8 @@ import numpy.typing as npt
 from boardlift_compiler.compare_outputs import ShapeMismatchError
 from boardlift_compiler.convert_images import to_quantized_input
 from boardlift_compiler.explain_failure import StageFailure, make_failure
-from boardlift_compiler.explore.judge import METRICS, Errors, GoalError, measure_outputs
+from boardlift_compiler.explore.judge import Errors, GoalError, measure_outputs
+from boardlift_compiler.explore.remember import Memory, digest_of
 from boardlift_compiler.explore.run_vendor import run_vendor_program
 from boardlift_compiler.prepare_calibration import RefusedError, read_samples
 from boardlift_compiler.read_model import ModelUnreadableError, read_model
@@ -53,17 +51,15 @@ class Evaluation:
     @property
     def key(self) -> str:
         """Digest under which the result is kept."""
-        text = "\0".join((EVALUATION_VERSION, self.quantized_sha256, self.samples_sha256))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest_of("evaluation", EVALUATION_VERSION, self.quantized_sha256, self.samples_sha256)
 
 
 class Evaluator:
     """Evaluates integer models and remembers what came out."""
 
-    def __init__(self, toolchain: Toolchain, work_root: Path, folder: Path) -> None:
-        """Keep results in `folder`."""
-        self._toolchain, self._work_root, self._folder = toolchain, work_root, folder
-        folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, toolchain: Toolchain, work_root: Path, memory: Memory) -> None:
+        """Keep results in `memory`."""
+        self._toolchain, self._work_root, self._memory = toolchain, work_root, memory
 
     async def evaluate(
         self, wanted: Sequence[Evaluation], on_progress: Callable[[int, int], None] = lambda done, total: None
@@ -71,7 +67,7 @@ class Evaluator:
         """Return error figures per evaluation, or why there are none."""
         results: dict[str, Errors | StageFailure] = {}
         for item in wanted:
-            known = await asyncio.to_thread(self._load, item.key)
+            known = await asyncio.to_thread(self._memory.recall, item.key)
             if known is not None:
                 results[item.key] = known
         missing = list({i.key: i for i in wanted if i.key not in results}.values())
@@ -113,21 +109,8 @@ class Evaluator:
             errors = measure_outputs(read_samples(path), item.reference)
         except (GoalError, ShapeMismatchError) as error:
             return make_failure("REFERENCE_MISMATCH", str(error)[:200])
-        partial = self._folder / f"{item.key}.tmp"
-        partial.write_text(json.dumps(errors), encoding="utf-8")
-        partial.replace(self._folder / f"{item.key}.json")
+        self._memory.keep(item.key, errors)
         return errors
-
-    def _load(self, key: str) -> Errors | None:
-        path = self._folder / f"{key}.json"
-        if not path.is_file():
-            return None
-        try:
-            loaded = json.loads(path.read_text(encoding="utf-8"))
-            return {str(o): {m: float(e.get(m, math.nan)) for m in METRICS} for o, e in loaded.items()}
-        except (ValueError, AttributeError, TypeError):
-            path.unlink()  # damaged: it is made again
-            return None
 
 
 def write_inputs(model: Path, samples: Mapping[str, Array], spec: CompileSpec, path: Path) -> StageFailure | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from boardlift.v1 import compiler_pb2
+from boardlift.v1 import artifact_pb2, compiler_pb2
 from boardlift_servicekit.artifacts import ArtifactStore
 
 from boardlift_compiler import convert as compiler_convert
@@ -16,24 +17,26 @@ from boardlift_compiler.explore.build_variant import VariantBuilder, file_of
 from boardlift_compiler.explore.choose_plan import (
     Layer,
     build_ladder,
+    first_reaching,
     implied_target,
     layer_costs,
     model_node_of,
     rank_layers,
     rungs,
-    shortest_reaching,
 )
 from boardlift_compiler.explore.convert import layer_times
 from boardlift_compiler.explore.evaluate_builds import BATCH, write_inputs
 from boardlift_compiler.explore.judge import Errors, Goal
 from boardlift_compiler.explore.list_candidates import apply_plan, without_precision
 from boardlift_compiler.explore.load_forms import Form
+from boardlift_compiler.explore.remember import Memory, digest_of
 from boardlift_compiler.explore.run_vendor import run_vendor_program
 from boardlift_compiler.explore.sample_sets import count_samples, pack_samples, spread
 from boardlift_compiler.run_folder import RunFolder, run_folder
 from boardlift_compiler.spec import CompileSpec
 
 PROGRAM = "measure_layers.py"
+MEASURE_VERSION = "1"
 DEFAULT_SAMPLES = 16
 
 
@@ -47,22 +50,49 @@ class Sensitivity:
     """The same, when it came from a build."""
     goal: Goal = field(default_factory=Goal)
     """The goal with its target, given or implied."""
+    implied: bool = False
+    """True when the target was taken from the emulation, so that only the emulation is judged by it."""
     layers: list[Layer] = field(default_factory=list)
     """Layers, most sensitive first."""
     all_int8: Errors = field(default_factory=dict)
     """Emulation, everything in int8."""
     all_int16: Errors = field(default_factory=dict)
     """Emulation, all activations in int16."""
-    nodes: tuple[str, ...] | None = None
-    """Nodes of the suggested plan; None when no plan reaches the target."""
-    emulated: Errors = field(default_factory=dict)
-    """Emulation of the suggested plan."""
+    ladder: Sequence[str] = ()
+    """Nodes, best gain per cost first; a plan is a leading part of it."""
+    rungs: Sequence[tuple[int, Errors]] = ()
+    """Plans that were emulated: length and errors."""
+    chosen: int | None = None
+    """Position in `rungs` of the suggested plan; None when no plan reaches the target."""
     specs: dict[str, CompileSpec] = field(default_factory=dict)
     """Plan -> spec: int8, int16, suggested."""
     builds: dict[str, compiler_pb2.CompileResult] = field(default_factory=dict)
     """Plan -> build."""
     samples: int = 0
     """Samples of the per-layer runs."""
+
+    @property
+    def nodes(self) -> tuple[str, ...] | None:
+        """Nodes of the suggested plan; None when there is none."""
+        return None if self.chosen is None else tuple(self.ladder[: self.rungs[self.chosen][0]])
+
+    @property
+    def emulated(self) -> Errors:
+        """Emulation of the suggested plan; empty when there is none."""
+        return {} if self.chosen is None else self.rungs[self.chosen][1]
+
+    def suggest(self, form: Form) -> None:
+        """Write the spec of the suggested plan."""
+        if self.nodes is not None:
+            self.specs["suggested"] = apply_plan(self.specs["int8"], "suggested", form.summary, self.nodes)
+
+    def climb(self, form: Form) -> bool:
+        """Suggest the next longer plan; False when there is none."""
+        if self.chosen is None or self.chosen + 1 >= len(self.rungs):
+            return False
+        self.chosen += 1
+        self.suggest(form)
+        return True
 
 
 @dataclass(frozen=True)
@@ -73,6 +103,8 @@ class SensitivityRun:
     """Builds."""
     store: ArtifactStore
     """Where artifacts are."""
+    memory: Memory
+    """Where measurements are kept."""
     on_progress: Any
     """Called with (step, fraction, done, total)."""
 
@@ -112,25 +144,40 @@ class SensitivityRun:
             chosen = {name: array[numbers] for name, array in form.heldout.items()}
             found.failure = write_inputs(path, chosen, plain, folder.path / "inputs.npz")
             if found.failure is None:
-                await self._measure_layers(form, str(path), folder, found)
+                await self._measure_layers(form, calibrated, folder, found)
             if found.failure is None:
-                await self._choose(form, plain, str(path), folder, found)
+                await self._choose(form, calibrated, folder, found)
         return found
 
-    async def _run(self, model: str, folder: RunFolder, step: str, start: float, **more: object) -> Any:
+    async def _run(
+        self, model: artifact_pb2.ArtifactRef, folder: RunFolder, step: str, start: float, **more: object
+    ) -> Any:
         def report(message: Any) -> None:
             done, total = message.get("progress", (0, 1))
             self.on_progress(step, start + 0.35 * done / max(total, 1), done, total)
 
-        request = {"model": model, "inputs": str(folder.path / "inputs.npz"), "batch": BATCH, **more}
-        return await run_vendor_program(self.builder.runner.toolchain, PROGRAM, request, folder, report)
+        inputs = folder.path / "inputs.npz"
+        samples = await asyncio.to_thread(inputs.read_bytes)
+        key = digest_of("layers", MEASURE_VERSION, model.sha256, samples, json.dumps(more, sort_keys=True))
+        known = await asyncio.to_thread(self.memory.recall, key)
+        if known is not None:
+            return known
+        path = await self.store.fetch(model)
+        request = {"model": str(path), "inputs": str(inputs), "batch": BATCH, **more}
+        answer = await run_vendor_program(self.builder.runner.toolchain, PROGRAM, request, folder, report)
+        if not isinstance(answer, StageFailure):
+            await asyncio.to_thread(self.memory.keep, key, answer)
+        return answer
 
-    async def _measure_layers(self, form: Form, model: str, folder: RunFolder, found: Sensitivity) -> None:
+    async def _measure_layers(
+        self, form: Form, model: artifact_pb2.ArtifactRef, folder: RunFolder, found: Sensitivity
+    ) -> None:
         answer = await self._run(model, folder, "measure layers", 0.25, layers=True)
         if isinstance(answer, StageFailure):
             found.failure = answer
             return
         found.all_int8, found.all_int16 = answer["all_int8"], answer["all_int16"]
+        found.implied = found.goal.target is None
         found.goal = implied_target(found.goal, found.all_int8, found.all_int16)
         names = [n.name for n in form.summary.nodes if n.name]
         costs: dict[str, float] = {}
@@ -150,24 +197,21 @@ class SensitivityRun:
         ]
         found.layers = rank_layers(layers, found.goal)
 
-    async def _choose(self, form: Form, plain: CompileSpec, model: str, folder: RunFolder, found: Sensitivity) -> None:
+    async def _choose(self, form: Form, model: artifact_pb2.ArtifactRef, folder: RunFolder, found: Sensitivity) -> None:
         ladder = build_ladder(found.layers, found.goal)
         lengths = rungs(len(ladder.order))
         emulated: Sequence[Errors] = []
-        if lengths and shortest_reaching(found.goal, [0], [found.all_int8]) is None:
+        if lengths:
             plans = [ladder.layers_of(length) for length in lengths]
             answer = await self._run(model, folder, "emulate plans", 0.6, plans=plans)
             if isinstance(answer, StageFailure):
                 found.failure = answer
                 return
             emulated = answer["plans"]
-        lengths = [0, *lengths[: len(emulated)]]
-        chosen = shortest_reaching(found.goal, lengths, [found.all_int8, *emulated])
-        if chosen is None:
-            return
-        found.nodes = ladder.order[:chosen]
-        found.emulated = [found.all_int8, *emulated][lengths.index(chosen)]
-        found.specs["suggested"] = apply_plan(plain, "suggested", form.summary, found.nodes)
+        found.ladder = ladder.order
+        found.rungs = list(zip([0, *lengths], [found.all_int8, *emulated], strict=True))
+        found.chosen = first_reaching(found.goal, [errors for _, errors in found.rungs])
+        found.suggest(form)
 
 
 def searching(spec: CompileSpec) -> CompileSpec:

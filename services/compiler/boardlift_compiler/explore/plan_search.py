@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from boardlift_compiler.explore.judge import Goal
 
 PREVIEW_LEVEL, FINAL_LEVEL = "O1", "O2"
+AS_GOOD = 1.1
+"""Factor on the loss within which two candidates count as equally good."""
 SLACK = 0.5
 """Share of the target's loss by which a candidate may miss it while samples are few."""
 
@@ -132,12 +134,16 @@ def _forms(scores: Sequence[Score]) -> list[str]:
 
 
 def choose_best(scores: Sequence[Score], goal: Goal) -> str:
-    """Return the fastest that reaches the target; without a target the best one, ties by speed; empty when none."""
+    """Return the fastest that reaches the target, or is as good as the best where there is none; empty when none."""
     usable = [s for s in scores if not math.isnan(s.value)]
     if goal.target is not None:
         reaching = [s for s in usable if goal.reached(s.value)]
         return min(reaching, key=lambda s: (s.board_ms, goal.loss(s.value))).name if reaching else ""
-    return min(usable, key=lambda s: (goal.loss(s.value), s.board_ms)).name if usable else ""
+    if not usable:
+        return ""
+    least = min(goal.loss(s.value) for s in usable)
+    as_good = [s for s in usable if goal.loss(s.value) <= AS_GOOD * least]
+    return min(as_good, key=lambda s: (s.board_ms, goal.loss(s.value))).name
 
 
 def group_by_form(names: Sequence[str], form_of: Mapping[str, str]) -> dict[str, list[str]]:

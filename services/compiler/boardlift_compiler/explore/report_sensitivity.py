@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 from boardlift.v1 import explore_pb2
 from boardlift_servicekit.artifacts import ArtifactStore
@@ -23,6 +24,8 @@ from boardlift_compiler.findings import Finding
 from boardlift_compiler.spec import CompileSpec
 
 PLANS = ("int8", "int16", "suggested")
+MOST_BUILDS = 4
+"""Builds of suggested plans until one reaches the target as an integer model."""
 
 
 class SensitivityReport:
@@ -44,32 +47,46 @@ class SensitivityReport:
         if found.failure is not None:
             result.failure.CopyFrom(compiler_convert.failure_to_wire(found.failure))
             return result
-        suggested = set(found.nodes or ())
+        proven: dict[str, Errors | StageFailure] = {}
+        if prove:
+            proven = await self._build_and_prove(form, found, emitter)
+        plans = {p: await self._plan(p, found, proven.get(p), prove) for p in PLANS if p in found.specs}
+        result.plans.extend(plans.values())
+        chosen = cheapest_reaching(plans)
+        nodes = set(found.nodes or ()) if chosen == "suggested" else set()
         result.layers.extend(
-            layer_to_wire(layer, found.goal, layer.model_node in suggested and bool(layer.model_node))
+            layer_to_wire(
+                layer, found.goal, chosen == "int16" or (bool(layer.model_node) and layer.model_node in nodes)
+            )
             for layer in found.layers
         )
-        if prove:
-            await self._build_suggested(form, found, emitter)
-        proven = await self._prove(form, found) if prove and form.reference else {}
-        for plan in PLANS:
-            if plan in found.specs:
-                result.plans.append(await self._plan(plan, found, proven.get(plan), prove))
-        if "suggested" in found.specs:
-            result.suggested.CopyFrom(result.plans[-1])
+        if chosen:
+            result.suggested.CopyFrom(plans[chosen])
+        if "suggested" in plans and chosen != "suggested":
+            result.findings.extend(compiler_convert.findings_to_wire([_not_the_mixed_plan(chosen)]))
         result.findings.extend(compiler_convert.findings_to_wire(_findings(found)))
         for build in found.builds.values():
             result.findings.extend(otherwise_than_asked(build))
         return result
 
-    async def _build_suggested(self, form: Form, found: Sensitivity, emitter: Emitter) -> None:
-        if "suggested" not in found.specs:
-            return
-        emitter.progress("build the suggested plan", 0.9)
+    async def _build_and_prove(
+        self, form: Form, found: Sensitivity, emitter: Emitter
+    ) -> dict[str, Errors | StageFailure]:
+        """Build the suggested plan; when the integer model misses a given target, climb to the next longer plan."""
         packed = pack_samples(form.calibration, list(range(form.counts[0])))
         calibration = await self._store.put_bytes(packed, "application/x-npz")
-        variant = compiler_convert.spec_to_wire(found.specs["suggested"])
-        found.builds["suggested"] = await self._builder.compile(form.model, variant, calibration)
+        for attempt in range(MOST_BUILDS):
+            if "suggested" in found.specs:
+                emitter.progress("build the suggested plan", 0.9 + 0.02 * attempt, attempt, MOST_BUILDS)
+                variant = compiler_convert.spec_to_wire(found.specs["suggested"])
+                found.builds["suggested"] = await self._builder.compile(form.model, variant, calibration)
+            proven = await self._prove(form, found) if form.reference else {}
+            got = proven.get("suggested")
+            if found.implied or got is None or isinstance(got, StageFailure):
+                break
+            if found.goal.reached(judge(found.goal, got)[0]) or attempt + 1 == MOST_BUILDS or not found.climb(form):
+                break
+        return proven
 
     async def _prove(self, form: Form, found: Sensitivity) -> dict[str, Errors | StageFailure]:
         numbers = list(range(form.counts[1]))
@@ -95,13 +112,37 @@ class SensitivityReport:
             int16_nodes=[n.node for n in spec.nodes if n.input_type == "int16"],
         )
         if proven is not None and not isinstance(proven, StageFailure):
-            value = judge(goal, proven)[0]
-            plan.proven.CopyFrom(metric_figure(goal, value, INTEGER_MODEL))
+            shown = judge(goal, proven)[0]
+            plan.proven.CopyFrom(metric_figure(goal, shown, INTEGER_MODEL))
+            value = value if found.implied else shown
         plan.reaches_target = goal.reached(value)
         build = found.builds.get(name)
         if built and build is not None and not build.HasField("failure"):
             plan.latency.CopyFrom((await describe_build(build, self._store)).to_wire(self._source))
         return plan
+
+
+def cheapest_reaching(plans: Mapping[str, explore_pb2.MixedPlan]) -> str:
+    """Return the plan to suggest: of those that reach the target the fastest build; the mixed one when unbuilt.
+
+    A change of type between layers costs time too, so that int16 everywhere may be faster than a mixed plan.
+    """
+    if "suggested" in plans and not plans["suggested"].HasField("latency"):
+        return "suggested"
+    times = {
+        name: next(f.value for f in plan.latency.figures if f.name == "board_ms")
+        for name, plan in plans.items()
+        if plan.reaches_target and plan.HasField("latency")
+    }
+    return min(times, key=lambda name: times[name]) if times else ""
+
+
+def _not_the_mixed_plan(chosen: str) -> Finding:
+    if not chosen:
+        text = "The emulation promised a mixed plan, and no build of one reaches the target as an integer model."
+        return Finding("TARGET_NOT_PROVEN", "warning", text, "", "Lower the target, or try another calibration method.")
+    text = f"{chosen} everywhere reaches the target and is faster than the mixed plan: changing types costs time too."
+    return Finding("MIXED_PLAN_SLOWER", "note", text, "", f"Use {chosen}.")
 
 
 def _findings(found: Sensitivity) -> list[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from boardlift.errors import InvalidInputError, UnavailableError
 from boardlift.v1 import compiler_pb2, explore_pb2
@@ -19,6 +20,18 @@ from boardlift_compiler.run_stages import StageRunner
 from boardlift_compiler.toolchain import tool_environment
 
 TIMEOUT_S = 60.0
+NODE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,200}")
+"""Names of subgraphs: the vendor's tool makes files of them."""
+
+
+def unreadable(why: str) -> InvalidInputError:
+    """Return the refusal of a file that is no compiled model."""
+    return InvalidInputError(
+        f"This is not a compiled model: {why}.",
+        reason="COMPILED_MODEL_UNREADABLE",
+        remedy="Pass the .bin of a build.",
+        metadata={"field": "compiled_model"},
+    )
 
 
 async def estimate_latency(
@@ -34,12 +47,9 @@ async def estimate_latency(
     try:
         model = await asyncio.to_thread(lambda: read_bin(path.read_bytes()))
     except BinUnreadableError as error:
-        raise InvalidInputError(
-            f"This is not a compiled model: {error}.",
-            reason="COMPILED_MODEL_UNREADABLE",
-            remedy="Pass the .bin of a build.",
-            metadata={"field": "compiled_model"},
-        ) from error
+        raise unreadable(str(error)) from error
+    if not all(NODE_NAME.fullmatch(node.name) for node in model.bpu_nodes):
+        raise unreadable("a subgraph has a name that no build makes")
     with run_folder(runner.work_root) as folder:
         reports = await _read_reports(model, runner, folder)
     source = f"hbdk-perf {runner.toolchain.parts.get('hbdk', '')}".strip()

@@ -120,16 +120,15 @@ class RemedyRun:
         result: explore_pb2.RemedyResult,
         pairs: list[tuple[explore_pb2.Remedy, explore_pb2.ModelForm]],
     ) -> None:
-        """Add every alternative together with int16: each alone may leave another CPU node in the way."""
-        wide = next((r for r in result.remedies if r.name == "int16"), None)
-        if wide is None:
-            return
+        """Add every alternative together with every precision: each alone may leave another CPU node in the way."""
+        precisions = [r for r in result.remedies if r.kind == "precision"]
         for form in self._request.alternatives:
-            remedy = result.remedies.add(name=f"{form.name}+int16", kind="transform", nodes=wide.nodes)
-            remedy.message = f"Use the form {form.name} and run everything in int16."
-            remedy.transform_pass = form.transform_pass
-            remedy.variant.CopyFrom(wide.variant)
-            pairs.append((remedy, form))
+            for other in precisions:
+                remedy = result.remedies.add(name=f"{form.name}+{other.name}", kind="transform", nodes=other.nodes)
+                remedy.message = f"Use the form {form.name} and {other.message[0].lower()}{other.message[1:]}"
+                remedy.transform_pass = form.transform_pass
+                remedy.variant.CopyFrom(other.variant)
+                pairs.append((remedy, form))
 
     async def _try(self, remedy: explore_pb2.Remedy, form: explore_pb2.ModelForm, baseline: BuildDescription) -> None:
         built = await self._builder.compile(form.model, remedy.variant, self._calibration(form))

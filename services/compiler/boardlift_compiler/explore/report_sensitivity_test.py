@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+from boardlift.v1 import explore_pb2, toolchain_pb2
+
+from boardlift_compiler.explore.report_sensitivity import cheapest_reaching
+
+
+def plan(reaches: bool, board_ms: float | None) -> explore_pb2.MixedPlan:
+    made = explore_pb2.MixedPlan(reaches_target=reaches)
+    if board_ms is not None:
+        made.latency.figures.append(toolchain_pb2.Figure(name="board_ms", value=board_ms))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("int8", "int16", "mixed", "chosen"),
+    [
+        ((False, 0.8), (True, 0.4), (True, 0.37), "suggested"),
+        ((False, 0.8), (True, 0.4), (True, 0.41), "int16"),
+        ((True, 0.3), (True, 0.4), (True, 0.3), "int8"),
+        ((False, 0.8), (False, 0.4), (False, 0.37), ""),
+        ((False, 0.8), (True, 0.4), (False, 0.37), "int16"),
+        ((False, 0.8), (True, 0.4), (True, None), "suggested"),
+    ],
+)
+def test_the_fastest_plan_that_reaches_the_target_is_suggested(int8, int16, mixed, chosen):
+    plans = {"int8": plan(*int8), "int16": plan(*int16), "suggested": plan(*mixed)}
+    assert cheapest_reaching(plans) == chosen
