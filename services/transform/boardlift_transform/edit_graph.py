@@ -225,7 +225,7 @@ def make_attribute(name: str, value: Any) -> ir.Attr:
 def batch_free(shape: Sequence[int]) -> list[int]:
     """The Reshape constant for a static shape, with a leading 1 written as -1 so that any batch passes."""
     dims = [int(d) for d in shape]
-    if dims and dims[0] == 1 and len(dims) > 1 and all(d > 0 for d in dims):
+    if dims and dims[0] == 1 and all(d > 0 for d in dims):
         dims[0] = -1
     return dims
 

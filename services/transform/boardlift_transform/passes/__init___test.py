@@ -28,3 +28,8 @@ def test_every_pass_says_what_why_and_how_exact() -> None:
 def test_passes_stay_small() -> None:
     for stem in _stems():
         assert len((FOLDER / f"{stem}.py").read_text().splitlines()) <= 190, stem
+
+
+def test_the_readme_lists_every_pass() -> None:
+    text = (FOLDER.parents[1] / "README.md").read_text()
+    assert [p.id for p in PASSES if f"| `{p.id}` |" not in text] == []
