@@ -53,6 +53,8 @@ class Desk:
     before: Snapshot
     """The board when the work began."""
     log: list[str] = field(default_factory=list)
+    peak_memory_bytes: int = 0
+    """Largest resident memory of a tool so far."""
 
     @property
     def simulated(self) -> bool:
@@ -73,6 +75,7 @@ class Desk:
     async def call(self, command: tuple[str, ...], timeout_s: float, quiet: bool = False) -> ToolRun:
         """Run a tool in the private folder and learn its versions."""
         run = await self.tool.run(command, self.folder, timeout_s, (lambda s, t: None) if quiet else self.note)
+        self.peak_memory_bytes = max(self.peak_memory_bytes, run.peak_memory_bytes)
         if run.header.hbrt:
             self.watch.learn(run.header)
         return run

@@ -92,4 +92,5 @@ def _finished(command: tuple[str, ...], result: ToolResult, text: str) -> ToolRu
         timed_out=result.timed_out or result.silent,
         text=text,
         header=parse_header(text),
+        peak_memory_bytes=result.peak_memory_bytes,
     )

@@ -32,6 +32,8 @@ class ToolRun:
     text: str
     """Everything it printed."""
     header: Header
+    peak_memory_bytes: int = 0
+    """Resident memory of its largest process; 0 when not taken."""
 
 
 class ModelRefused(Exception):

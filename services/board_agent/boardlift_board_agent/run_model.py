@@ -59,6 +59,11 @@ async def _run(bench: Bench) -> None:
         await measure_on_board(bench, tensors)
         await run_long(bench)
     await time_on_cpu(bench)
+    if bench.peak_memory_bytes:
+        peak = float(bench.peak_memory_bytes)
+        bench.result.figures.append(
+            convert.figure("tool_peak_memory_bytes", peak, "bytes", bench.simulated, "hrt_model_exec, largest process")
+        )
     after = await bench.watch.look(running=True)
     _record_states(bench, bench.before, during, after)
 

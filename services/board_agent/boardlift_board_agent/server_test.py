@@ -45,6 +45,7 @@ async def test_the_whole_run_on_a_healthy_simulated_board(start_agent, call, mat
     every = [*one.figures, *two.figures, *equal.figures, *result.figures, *result.cpu_baseline.figures]
     assert {f.kind for f in every} == {SIMULATED}
     assert figure_values(result.cpu_baseline)["p50_ms"] > 0
+    assert figure_values(result)["tool_peak_memory_bytes"] > 1e6
     assert len(result.states) == 3
     assert all(s.in_rotation for s in result.states)
     with np.load(await caller.store.fetch(one.raw_samples)) as raw:
