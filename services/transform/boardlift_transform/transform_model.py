@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import onnx_ir as ir
 
 from boardlift_transform.check_result import Finding, check_result
 from boardlift_transform.edit_graph import Array
@@ -132,10 +133,10 @@ def transform_loaded(
         raise chosen.refusals[0]
     shaping = 1 + max((i for i, step in enumerate(chosen.passes) if step.id == "fix-dynamic-dims"), default=-1)
     reports = run_plan(working, chosen.passes[:shaping], listener)
-    inputs = [spec_of(v) for v in working.graph.inputs]
+    inputs = concrete_inputs(loaded, working, request)
     original = open_original(loaded.proto) if verify else None  # a model that does not run is refused before any work
     reports += run_plan(working, chosen.passes[shaping:], listener)
-    findings = check_result(working, profile, request.opset or profile.opset)
+    findings = check_result(working, profile, request.opset or profile.opset, partial=bool(request.passes))
     if listener is not None:
         listener("prove-equivalence", len(chosen.passes), len(chosen.passes))
     feeds, is_random = draw_samples(loaded, inputs, request, samples) if verify else ([], True)
@@ -161,6 +162,16 @@ def transform_loaded(
         findings=(*findings, *proof.findings),
         shapes_from_samples=taken,
     )
+
+
+def concrete_inputs(loaded: LoadedModel, working: ir.Model, request: Request) -> list[TensorSpec]:
+    """The user's inputs with static shapes, for feeding; also when the chosen passes leave dimensions open."""
+    inputs = [spec_of(v) for v in working.graph.inputs]
+    if all(-1 not in spec.shape for spec in inputs):
+        return inputs
+    copy = loaded.to_ir()
+    run_plan(copy, [PlannedPass("fix-dynamic-dims", "the proof needs shapes", {"input_shapes": request.input_shapes})])
+    return [spec_of(v) for v in copy.graph.inputs]
 
 
 def shapes_from_samples(

@@ -40,6 +40,12 @@ def test_snippet_runs() -> None:
     assert answer["actions"].shape == (1, 12)
 
 
+def test_a_single_pass_leaves_the_rest_of_the_model_as_it_is() -> None:
+    result = transform(elu_policy(opset=17), passes=["cut-outputs", "eliminate-dead"])
+    assert result.model.opset_import[0].version == 17
+    assert result.proof.passed and not result.findings
+
+
 def test_one_pass_can_be_asked_for() -> None:
     result = transform(
         elu_policy(opset=11), passes=["fix-dynamic-dims", ("cut-outputs", {"outputs": ["value"]}), "fold-constants"]
