@@ -96,7 +96,7 @@ class Explorer:
 
     async def _search(self, request: explore_pb2.SearchVariantsRequest, emitter: Emitter) -> explore_pb2.SearchResult:
         goal = goal_from_wire(request.goal)
-        _check_search(request)
+        check_search(request)
         shared = SharedSamples(request.calibration, request.heldout, request.reference_outputs)
         try:
             loaded = [await load_form(f, shared, self._store) for f in request.forms]
@@ -200,7 +200,12 @@ def _check_range(name: str, value: int, low: int, high: int) -> None:
         )
 
 
-def _check_search(request: explore_pb2.SearchVariantsRequest) -> None:
+def check_search(request: explore_pb2.SearchVariantsRequest) -> None:
+    """Refuse a search that means nothing.
+
+    Raises:
+        InvalidInputError: NAME_INVALID, REFERENCE_MISSING or KNOB_RANGE.
+    """
     _check_range("first_samples", request.first_samples, 0, MAX_SAMPLES)
     _check_range("finalists", request.finalists, 0, MAX_FINALISTS)
     if request.factor:

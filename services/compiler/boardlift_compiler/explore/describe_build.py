@@ -12,7 +12,6 @@ from boardlift_compiler.explore.convert import latency_to_wire, subgraph_times
 from boardlift_compiler.explore.estimate import (
     Island,
     LatencyEstimate,
-    estimate_board,
     estimate_compiled,
     find_islands,
 )
@@ -51,9 +50,11 @@ async def describe_build(result: compiler_pb2.CompileResult, store: ArtifactStor
     return BuildDescription(estimate, tuple(find_islands(model)), result.cpu_nodes, result.optimize_level)
 
 
-def describe_check(result: compiler_pb2.CheckResult) -> BuildDescription:
-    """Describe what the checker said; its figures are those of an unoptimised build, never a prediction."""
-    return BuildDescription(estimate_board(subgraph_times(result.subgraphs), 0), (), result.cpu_nodes, "checker")
+def describe_check(result: compiler_pb2.CheckResult) -> explore_pb2.LatencySummary:
+    """Describe what the checker said, without its figures: its build is not optimised, they predict nothing."""
+    return explore_pb2.LatencySummary(
+        bpu_subgraphs=result.bpu_subgraphs, cpu_nodes=result.cpu_nodes, optimize_level="checker"
+    )
 
 
 def otherwise_than_asked(result: compiler_pb2.CompileResult) -> list[toolchain_pb2.Finding]:

@@ -43,7 +43,7 @@ class RemedyRun:
                 result.failure.CopyFrom(checked.failure)
                 return result
             self._name(result, checked.nodes, model, spec)
-            result.baseline.CopyFrom(describe_check(checked).to_wire(self._source))
+            result.baseline.CopyFrom(describe_check(checked))
             return result
         built = await self._builder.compile(form.model, variant, self._calibration(form))
         if built.HasField("failure"):
