@@ -50,7 +50,7 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
             await self._receive(own, first.header, requests)
             await self._complete(own, artifact)
         finally:
-            if own.exists():  # the stream broke: the next try may go on from here
+            with contextlib.suppress(FileNotFoundError):  # else the stream broke: the next try may go on from here
                 own.replace(self._store.partial_path(artifact.sha256))
         return pb.UploadArtifactResponse(artifact=artifact)
 
@@ -133,4 +133,4 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
         if await asyncio.to_thread(file_sha256, own) != artifact.sha256:
             own.unlink()
             raise InvalidInputError("The bytes have another digest than the header says.", reason="DIGEST_MISMATCH")
-        self._store.adopt(own, artifact.sha256)
+        await asyncio.to_thread(self._store.adopt, own, artifact.sha256)  # waits for the disk

@@ -183,7 +183,7 @@ class RemoteStore:
                 await _repeat(lambda: self._download(artifact.sha256, file))
             if await asyncio.to_thread(file_sha256, partial) != artifact.sha256:
                 raise DataLossError("The bytes that came have another digest.", reason="DIGEST_MISMATCH")
-            self._cache.adopt(partial, artifact.sha256)
+            await asyncio.to_thread(self._cache.adopt, partial, artifact.sha256)
         finally:
             partial.unlink(missing_ok=True)
         return self._cache.path(artifact.sha256)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -209,7 +210,10 @@ class Executions(Generic[R]):
 
     def _save(self, key: str, result: Message) -> None:
         partial = self._folder / f"{key}.{id(result)}.tmp"
-        partial.write_bytes(result.SerializeToString())
+        with partial.open("wb") as file:
+            file.write(result.SerializeToString())
+            file.flush()
+            os.fsync(file.fileno())  # a name without its bytes would read as an empty result after a power cut
         partial.replace(self._folder / f"{key}.pb")
 
     async def _load(self, key: str, result_type: type[R]) -> R | None:
@@ -220,6 +224,8 @@ class Executions(Generic[R]):
         try:
             result.ParseFromString(path.read_bytes())
         except DecodeError:
+            result = result_type()
+        if result.execution.digest != key:  # type: ignore[attr-defined]
             _LOG.error("stored result is damaged; it is made again", execution=key[:12])
             path.unlink()
             return None

@@ -55,6 +55,16 @@ async def test_a_finished_run_survives_a_restart_and_says_cached(make):
     assert event.execution.digest == "k"
 
 
+@pytest.mark.parametrize("damage", [b"", b"\xff\xff"])
+async def test_a_stored_result_that_lost_its_bytes_is_made_again(make, tmp_path, damage):
+    work = Counter()
+    await collect(make(), "k", work)
+    (tmp_path / "results/k.pb").write_bytes(damage)
+    *_, result = await collect(make(), "k", work)
+    assert work.started == 2
+    assert result.io_snippet == "done" and not result.execution.cached
+
+
 async def test_a_stored_result_whose_artifact_is_gone_is_made_again(make, tmp_path):
     store = LocalStore(tmp_path / "store")
     ref = await store.put_bytes(b"model", "application/onnx")

@@ -77,29 +77,14 @@ async def run_tool(command: ToolCommand, on_line: LineHandler | None = None) -> 
     Raises:
         PreconditionError: TOOL_MISSING when the program can't be started.
     """
-    limits = {k: v for k, v in (("memory_bytes", command.memory_bytes), ("file_bytes", command.file_bytes)) if v}
-    life_read, life_write = os.pipe()
-    report_read, report_write = os.pipe()
     program = _resolve(command)
-    arguments = [sys.executable, "-I", "-S", str(_GUARD), str(life_read), str(report_write), json.dumps(limits)]
+    capture = _Capture(command.log_path, on_line)
     start = time.monotonic()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *arguments,
-            program,
-            *command.argv[1:],
-            cwd=command.cwd,
-            env=dict(command.environment),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            pass_fds=(life_read, report_write),
-        )
-    finally:
-        os.close(life_read)
-        os.close(report_write)
-    capture = _Capture(command.log_path, on_line)
+        process, life_write, report_read = await _start(program, command)
+    except BaseException:
+        capture.close()
+        raise
     try:
         timed_out, silent = await _supervise(process, command, capture)
     finally:
@@ -119,6 +104,35 @@ async def run_tool(command: ToolCommand, on_line: LineHandler | None = None) -> 
         peak_memory_bytes=int(report.get("peak_memory_bytes", 0)),
         last_lines=tuple(capture.last),
     )
+
+
+async def _start(program: str, command: ToolCommand) -> tuple[asyncio.subprocess.Process, int, int]:
+    """Start the guard; returns it with the ends of its life line and of its report that are ours to close."""
+    limits = {k: v for k, v in (("memory_bytes", command.memory_bytes), ("file_bytes", command.file_bytes)) if v}
+    life_read, life_write = os.pipe()
+    report_read, report_write = os.pipe()
+    arguments = [sys.executable, "-I", "-S", str(_GUARD), str(life_read), str(report_write), json.dumps(limits)]
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *arguments,
+            program,
+            *command.argv[1:],
+            cwd=command.cwd,
+            env=dict(command.environment),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=(life_read, report_write),
+        )
+    except BaseException:
+        os.close(life_write)
+        os.close(report_read)
+        raise
+    finally:
+        os.close(life_read)
+        os.close(report_write)
+    return process, life_write, report_read
 
 
 async def _supervise(process: asyncio.subprocess.Process, command: ToolCommand, capture: _Capture) -> tuple[bool, bool]:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 from boardlift.errors import PreconditionError
@@ -39,6 +40,15 @@ async def test_missing_program(tmp_path):
     with pytest.raises(PreconditionError) as caught:
         await run_tool(ToolCommand(["no-such-tool-here"], tmp_path, PATH))
     assert caught.value.reason == "TOOL_MISSING"
+
+
+async def test_a_tool_that_can_not_be_started_leaves_no_descriptor_open(tmp_path):
+    await run_tool(ToolCommand(["sh", "-c", "exit 0"], tmp_path, PATH))
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for command in (ToolCommand(["no-such-program"], tmp_path, PATH), ToolCommand(["sh"], tmp_path / "absent", PATH)):
+        with pytest.raises((PreconditionError, OSError)):
+            await run_tool(command)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 async def test_deadline_stops_a_tool_that_ignores_term_and_its_children(tmp_path):
