@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -115,12 +116,15 @@ def make_figure(name: str, value: float, unit: str, kind: int, source: str) -> t
 
 
 def worst_figure(comparisons: Any, name: str, lowest: bool) -> toolchain_pb2.Figure | None:
-    """Return the lowest or highest figure of that name over all outputs; None unless every output has one."""
+    """Return the lowest or highest figure of that name over all outputs; None unless every output has one.
+
+    One that is no number is worse than any number.
+    """
     found = [find_figure(item.figures, name) for item in comparisons]
     known = [figure for figure in found if figure is not None]
     if not known or len(known) < len(found):
         return None
-    return (min if lowest else max)(known, key=lambda figure: figure.value)
+    return max(known, key=lambda figure: (math.isnan(figure.value), -figure.value if lowest else figure.value))
 
 
 def single_thread_latency(board: Any) -> Any:

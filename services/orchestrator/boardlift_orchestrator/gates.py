@@ -121,10 +121,16 @@ def _board_matches(gate: Gate, facts: VariantFacts) -> list[GateResult]:
     limited = Gate(metric=gate.metric, output=gate.output)
     limited.maximum = gate.maximum if gate.HasField("maximum") else BOARD_TOLERANCE
     results = []
+    where = "simulated board" if facts.board.board.simulated else "board"
     for item in facts.board.board_vs_quantized:
         if gate.output in ("", item.output):
-            subject = f"{item.output}: board against quantised model, {item.samples} samples"
+            subject = f"{item.output}: {where} against quantised model, {item.samples} samples"
             results.append(_limit(limited, find_figure(item.figures, "max_abs"), subject))
+    compared = {item.output for item in facts.board.board_vs_quantized}
+    simulated = facts.simulated.outputs if facts.simulated is not None else ()
+    for name in sorted({item.output for item in simulated} - compared):
+        if gate.output in ("", name):
+            results.append(_undecided(gate, f"the output {name} was not compared", subject=f"{name}: {where}"))
     return results or [_undecided(gate, f"there is no output {gate.output}")]
 
 

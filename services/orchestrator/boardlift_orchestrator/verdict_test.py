@@ -103,6 +103,11 @@ def bits_differ(results: dict[str, Any]) -> None:
     simulated.bit_checks[0].different_elements = 3
 
 
+def board_leaves_an_output_out(results: dict[str, Any]) -> None:
+    results["simulate/v"].outputs.add().CopyFrom(results["simulate/v"].outputs[0])
+    results["simulate/v"].outputs[1].output = "value"
+
+
 def silent_fallback(results: dict[str, Any]) -> None:
     results["compile/v"].findings.add(
         code="SILENT_INT8",
@@ -125,6 +130,7 @@ def warn_only(results: dict[str, Any]) -> None:
         (lambda results: results["simulate/v"].ClearField("bit_checks"), UNDECIDED),
         (lambda results: setattr(results["simulate/v"], "bit_exact", False), UNDECIDED),
         (silent_fallback, FAIL),
+        (board_leaves_an_output_out, UNDECIDED),
         (warn_only, PASS),
         (lambda results: setattr(results["board/v"].board_vs_quantized[0].figures[0], "value", 0.5), FAIL),
         (lambda results: results["board/v"].ClearField("board_vs_quantized"), UNDECIDED),
@@ -204,6 +210,18 @@ def test_key_figures_carry_their_kinds() -> None:
     assert figures["latency_us"] == toolchain_pb2.FIGURE_KIND_ESTIMATED
     assert figures["cosine"] == toolchain_pb2.FIGURE_KIND_SIMULATED
     assert 0 not in figures.values()
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_the_worst_figure_over_outputs_is_the_one_that_is_no_number(position: int) -> None:
+    def two_outputs(results: dict[str, Any]) -> None:
+        outputs = results["simulate/v"].outputs
+        outputs.add().CopyFrom(outputs[0])
+        for figure in outputs[position].figures:
+            figure.value = math.nan
+
+    figures = {figure.name: figure.value for figure in judge(change=two_outputs).variants[0].figures}
+    assert math.isnan(figures["cosine"]) and math.isnan(figures["max_abs"])
 
 
 def test_no_compile_result_is_never_a_pass() -> None:

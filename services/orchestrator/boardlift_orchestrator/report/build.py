@@ -49,7 +49,7 @@ def build_report(
         "variants": [_variant(facts, judged[facts.name], spec) for facts in variants],
         "stages": [_stage(stage) for stage in job.stages if stage.stage != "verdict"],
         "tools": _tools(variants),
-        "reproduce": shlex.join(list(spec.command) or _command(spec)),
+        "reproduce": shlex.join(list(spec.command) or ["boardlift", "jobs", "clone", job.id]),
     }
 
 
@@ -57,20 +57,6 @@ def name_compiled(spec: job_pb2.JobSpec, variant: str) -> str:
     """Return the file name of a variant's compiled model."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", spec.model_name.rpartition("/")[2].removesuffix(".onnx")).strip("_")
     return f"{stem[:60] or 'model'}_{variant}.bin"
-
-
-def _command(spec: job_pb2.JobSpec) -> list[str]:
-    """Return a command line for a job that was submitted without one, by a program; files go by their digests."""
-    words = ["boardlift", "run", spec.model_name or spec.model.artifact.sha256, "--data", spec.dataset.sha256]
-    for output in spec.transform.outputs:
-        words += ["--outputs", output]
-    for variant in spec.variants:
-        words += ["--variant", f"{variant.name}={variant.preset or 'int8'}"]
-    for gate in spec.gates:
-        metric = f"{gate.metric}@{gate.output}" if gate.output else gate.metric
-        words += ["--gate", f"{metric}>={gate.minimum:g}"] if gate.HasField("minimum") else []
-        words += ["--gate", f"{metric}<={gate.maximum:g}"] if gate.HasField("maximum") else []
-    return words
 
 
 def _job(job: JobRecord, spec: job_pb2.JobSpec) -> dict[str, Any]:

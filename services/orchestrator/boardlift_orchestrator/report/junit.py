@@ -33,7 +33,8 @@ def _cases(variant: dict[str, Any]) -> list[tuple[str, str, str]]:
     cases = []
     if variant["failure"]:
         failure = variant["failure"]
-        cases.append((failure["stage"], "failure", f"{failure['code']}: {failure['message']}"))
+        kind = "failure" if failure["user_fault"] else "error"  # a tool that broke leaves the variant undecided
+        cases.append((failure["stage"], kind, f"{failure['code']}: {failure['message']}"))
     for gate in variant["gates"]:
         kind = {"pass": "", "fail": "failure"}.get(gate["outcome"], "error")
         subject = f" [{gate['subject']}]" if gate["subject"] else ""

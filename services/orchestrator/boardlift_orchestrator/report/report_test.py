@@ -75,9 +75,7 @@ def test_a_job_without_a_command_line_gets_one() -> None:
     spec = make_spec("a", gates=[job_pb2.Gate(metric="cosine", output="actions", minimum=0.99)])
     del spec.command[:]
     job, facts = make_facts(spec, make_results("a"))
-    words = build_report(job, spec, facts, judge_job(spec, facts), 1.0)["reproduce"]
-    assert words.startswith("boardlift run 'robots/policy v2.onnx' --data abab")
-    assert words.endswith("--variant a=int8 --gate 'cosine@actions>=0.99'")
+    assert build_report(job, spec, facts, judge_job(spec, facts), 1.0)["reproduce"] == "boardlift jobs clone j-1"
 
 
 def test_every_figure_has_a_kind_and_a_source() -> None:
@@ -152,10 +150,16 @@ def test_junit_has_a_case_per_gate(nasty: bool = True) -> None:
     assert {case.get("classname") for case in suite} == {"boardlift.a"}
 
 
-def test_junit_tells_failures() -> None:
+def test_junit_tells_a_tool_that_broke_as_an_error() -> None:
     report = make("a", failures={"simulate/a": Failure("SIM", "boom \x01")})
     root = ElementTree.fromstring(files(report)["junit.xml"])  # noqa: S314 - our own file
-    assert root.findall(".//failure")
+    assert [case.tag for case in root.findall(".//testcase[@name='simulate']/*")] == ["error"]
+
+
+def test_junit_tells_what_the_input_causes_as_a_failure() -> None:
+    report = make("a", failures={"simulate/a": Failure("SIM", "boom", user_fault=True)})
+    root = ElementTree.fromstring(files(report)["junit.xml"])  # noqa: S314 - our own file
+    assert [case.tag for case in root.findall(".//testcase[@name='simulate']/*")] == ["failure"]
 
 
 @pytest.mark.parametrize(
