@@ -25,7 +25,7 @@ restore)
     [ -s "$file" ] || { echo "no backup in $file" >&2; exit 2; }
     compose create --no-build
     compose stop
-    copy sh -c 'find /state -mindepth 2 -delete'
+    copy sh -c 'rm -rf /state/*/* /state/*/.[!.]*'
     copy tar -x -C /state <"$file"
     ;;
 *) echo "usage: $0 save|restore FILE.tar" >&2; exit 2 ;;
