@@ -146,6 +146,7 @@ def observations(width: int, count: int, seed: int) -> Array:
 
 
 def float_outputs(model: onnx.ModelProto, rows: Array) -> Array:
-    """Return `[N, 1, 12]` float32: what stock onnxruntime says to observations `[N, width]`, one by one."""
+    """Return `[N, 1, ...]` float32: what stock onnxruntime says to samples `[N, ...]` of the only input, one by one."""
     session = onnxruntime.InferenceSession(model.SerializeToString())
-    return np.stack([session.run(None, {"obs": row[None]})[0] for row in rows])
+    name = session.get_inputs()[0].name
+    return np.stack([session.run(None, {name: row[None]})[0] for row in rows])

@@ -195,6 +195,31 @@ async def test_sensitivity_suggests_the_fastest_plan_that_reaches_the_target(ser
     assert any(layer.suggested_int16 for layer in result.layers)
 
 
+async def test_camera_models_are_measured_in_the_form_the_board_feeds(served, models):
+    model = models.camera()
+    small = np.random.default_rng(5).integers(0, 256, (12, 3, 16, 24)).astype(np.uint8)
+    pixels = small.repeat(2, axis=2).repeat(2, axis=3)  # blocks of 2x2: nv12 loses nothing but rounding
+    mean, scale = np.array([120.0, 115.0, 100.0]), np.array([0.017, 0.018, 0.019])
+    normalised = ((pixels - mean.reshape(1, 3, 1, 1)) * scale.reshape(1, 3, 1, 1)).astype(np.float32)
+    request = explore_pb2.MeasureSensitivityRequest(
+        model=(await served.forms(("camera", model, "")))[0].model,
+        calibration=await served.put_npz(image=pixels[:8]),
+        heldout=await served.put_npz(image=pixels[8:]),
+        reference_outputs=await served.put_npz(**{model.graph.output[0].name: float_outputs(model, normalised[8:])}),
+    )
+    request.variant.inputs.add(
+        name="image",
+        type_train="rgb",
+        type_rt="nv12",
+        norm_type="data_mean_and_scale",
+        mean_value=mean,
+        scale_value=scale,
+    )
+    result = await result_of(served.explore.MeasureSensitivity(request))
+    int8 = result.plans[0]
+    assert int8.proven.value > 0.995 and int8.proven.value == pytest.approx(int8.emulated.value, abs=0.003)
+
+
 async def test_single_layer_errors_are_those_of_the_vendors_debugger(toolchain, tmp_path):
     model, samples = tmp_path / "m.onnx", tmp_path / "m.npz"
     model.write_bytes(gated_policy(trunk=(225, 256, 128, 64)).SerializeToString())
