@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boardlift._job import parse_report, report_artifact, target_path
 from boardlift._outcome import error_of
-from boardlift._render import job_html
+from boardlift._render import job_html, reproduce_command
 from boardlift.models import Artifact, JobEvent, JobInfo, Verdict
 
 if TYPE_CHECKING:
@@ -102,8 +101,8 @@ class Job:
         return parse_report(await self._client.fetch_bytes(report_artifact(self.info).sha256))
 
     def reproduce(self) -> str:
-        """Return the command line that submitted it."""
-        return shlex.join(self.info.command)
+        """Return the command line that submits it again."""
+        return reproduce_command(self.info)
 
     def __repr__(self) -> str:
         verdict = f", {self.verdict.outcome}" if self.verdict else ""

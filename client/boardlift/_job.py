@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boardlift._outcome import error_of
-from boardlift._render import job_html
+from boardlift._render import job_html, reproduce_command
 from boardlift._transfer import safe_name
 from boardlift.errors import NotFoundError
 from boardlift.models import Artifact, JobEvent, JobInfo, Verdict
@@ -124,8 +123,8 @@ class Job:
         return parse_report(self._client.fetch_bytes(report_artifact(self.info).sha256))
 
     def reproduce(self) -> str:
-        """Return the command line that submitted it."""
-        return shlex.join(self.info.command)
+        """Return the command line that submits it again."""
+        return reproduce_command(self.info)
 
     def __repr__(self) -> str:
         verdict = f", {self.verdict.outcome}" if self.verdict else ""

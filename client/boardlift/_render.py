@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from html import escape
 
@@ -43,6 +44,11 @@ def _figures_of(variant: VariantVerdict) -> Iterable[tuple[str, str, str, str]]:
     for figure_ in variant.figures:
         if figure_ not in shown:
             yield (figure_.name, figure_text(figure_), "", "")
+
+
+def reproduce_command(job: JobInfo) -> str:
+    """Return the command line that submits a job again: the one it came by, or a clone of it when a program sent it."""
+    return shlex.join(job.command or ("boardlift", "jobs", "clone", job.id))
 
 
 def job_html(job: JobInfo) -> str:

@@ -102,7 +102,7 @@ def parse_variant(text: str) -> Variant:
             preset,
             calibration=values.get("calibration", ""),
             percentile=float(values.get("percentile", 0)),
-            per_channel=values.get("per_channel", "") in ("1", "true", "yes"),
+            per_channel=_yes_or_no(values.get("per_channel", "no")),
             level=values.get("level", ""),
             purpose=values.get("purpose", ""),
             int16=_items(values.get("int16", "")),
@@ -242,6 +242,13 @@ def _input_spec(item: InputFormat) -> compiler_pb2.InputSpec:
         scale_value=item.scale,
         shape=item.shape,
     )
+
+
+def _yes_or_no(text: str) -> bool:
+    words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    if text not in words:
+        raise ValueError(f"{text!r} is neither yes nor no")
+    return words[text]
 
 
 def _items(text: str) -> tuple[str, ...]:

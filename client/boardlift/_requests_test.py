@@ -62,6 +62,8 @@ def test_variant_numbers_and_flags():
     assert variant == Variant("a", "int8", percentile=0.999, per_channel=True, purpose="preview", cpu=("/x",))
     with pytest.raises(InvalidInputError, match="VARIANT_INVALID"):
         parse_variant("a=int8,percentile=high")
+    with pytest.raises(InvalidInputError, match="neither yes nor no"):
+        parse_variant("a=int8,per-channel=on")
 
 
 def test_boards_by_id_or_labels():

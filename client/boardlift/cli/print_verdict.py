@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-
 from boardlift._outcome import input_failure
-from boardlift._render import figure_text
+from boardlift._render import figure_text, reproduce_command
 from boardlift.cli.output import Output, seconds_text, size_text
 from boardlift.models import Failure, JobInfo, VariantVerdict
 
@@ -98,5 +96,4 @@ def _print_where(output: Output, job: JobInfo) -> None:
         output.line()
         output.line(f"Report:     boardlift report {job.id} --html report.html")
         output.line(f"All files:  boardlift pull {job.id} DIR")
-    if job.command:
-        output.line(f"Reproduce:  {shlex.join(job.command)}")
+    output.line(f"Reproduce:  {reproduce_command(job)}")

@@ -119,6 +119,11 @@ def test_a_pass_without_a_gate_on_accuracy_says_so(capsys):
     assert "No gate on accuracy" in capsys.readouterr().out
 
 
+def test_a_job_that_a_program_sent_is_repeated_by_a_clone(capsys):
+    print_end(Output(json_mode=False), JobInfo("j-9", "succeeded"))
+    assert "Reproduce:  boardlift jobs clone j-9" in capsys.readouterr().out
+
+
 def test_names_from_outside_do_not_drive_the_terminal(capsys):
     evil = Failure("X", "\x1b]0;title\x07", "node\x1b[2J", "r\r", ("\x1b[31m",))
     verdict = Verdict("fail", ("\x1b[2J",), "", (VariantVerdict("v\x1b[1m", "fail"),))
