@@ -155,12 +155,14 @@ class WarmStart:
         reading = asyncio.create_task(capture.read(read_end))
         timed_out = False
         try:
-            pid = int((await queue.get()).get("pid", 0))
-            try:
-                message = await asyncio.wait_for(queue.get(), command.timeout_s)
-            except asyncio.TimeoutError:
-                timed_out = True
-                message = await _stop(pid, queue, command.kill_after_s)
+            message = await queue.get()
+            pid = int(message.get("pid", 0))
+            if pid:  # without one the parent died before it forked, and that was its last message
+                try:
+                    message = await asyncio.wait_for(queue.get(), command.timeout_s)
+                except asyncio.TimeoutError:
+                    timed_out = True
+                    message = await _stop(pid, queue, command.kill_after_s)
             await asyncio.wait({reading}, timeout=1.0)
         except asyncio.CancelledError:
             if pid:
