@@ -21,6 +21,7 @@ from boardlift_servicekit.executions import Emitter, Executions, as_responses, e
 from boardlift_servicekit.server import Host, ServerSettings
 
 from boardlift_transform import convert
+from boardlift_transform.check_result import Finding
 from boardlift_transform.inspect import summarise
 from boardlift_transform.lint_dataset import check_dataset, sample_keys
 from boardlift_transform.load_model import LoadedModel, load_model
@@ -187,7 +188,13 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
             calibration = await self._arrays(request.calibration)
             answer.calibration.CopyFrom(await self._put_mapped(result, calibration))
         if heldout is not None:
-            answer.heldout.CopyFrom(await self._put_mapped(result, heldout))
+            kept = len(result.proof.reference)  # every held-out sample that goes on has its reference
+            if kept < heldout.samples:
+                text = f"{kept} of {heldout.samples} held-out samples are used: more prove nothing more"
+                answer.findings.extend(convert.findings([Finding("HELDOUT_SHORTENED", text, "dataset")]))
+            shorter = {name: array[:kept] for name, array in heldout.arrays.items()}
+            document = {k: v for k, v in heldout.document.items() if k != "split"}
+            answer.heldout.CopyFrom(await self._put_mapped(result, Dataset(shorter, document)))
             reference = npz_bytes(map_references(result.io_map, result.proof.reference))
             answer.reference_outputs.CopyFrom(await self._store.put_bytes(reference, NPZ_TYPE))
         return answer

@@ -85,6 +85,16 @@ async def test_from_dataset_to_mapped_artifacts_that_the_new_model_reproduces(ru
     assert "run_policy" in result.io_snippet and result.assumptions and not result.random_inputs
 
 
+async def test_every_held_out_sample_that_goes_on_has_its_reference(running: Running) -> None:
+    request = transform_pb2.TransformModelRequest(model=_inline(elu_policy()), heldout=await running.dataset(530))
+    _, result = await running.transform(request)
+    heldout = read_dataset(await running.store.fetch(result.heldout))
+    with np.load(await running.store.fetch(result.reference_outputs)) as reference:
+        lengths = {len(reference[name]) for name in reference.files}
+    assert lengths == {heldout.samples} == {512}
+    assert "HELDOUT_SHORTENED" in {finding.code for finding in result.findings}
+
+
 async def test_the_same_request_is_answered_from_the_store(running: Running) -> None:
     request = transform_pb2.TransformModelRequest(model=_inline(elu_policy()))
     _, first = await running.transform(request)

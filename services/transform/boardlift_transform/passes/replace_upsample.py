@@ -1,7 +1,7 @@
 """Write whole-number nearest upsampling as a depthwise ConvTranspose of ones.
 
 Before -> After: `Resize(nearest, x3)` -> `ConvTranspose(ones [C,1,3,3], stride 3, group C)`.
-Why: nearest Resize by 2 runs on the BPU, by 3 on the CPU.
+Why: nearest Resize by 2, 4 and 8 runs on the BPU, by 3 on the CPU.
 Exactness: bit-exact: every output element is one input element times one.
 """
 
@@ -16,7 +16,7 @@ import onnx_ir as ir
 from boardlift_transform.edit_graph import Array, Editor, attribute, shape_of
 from boardlift_transform.passes._base import BIT_EXACT, Pass, PassResult, rewrite_nodes
 
-ON_BPU = frozenset({1, 2, 4})
+ON_BPU = frozenset({1, 2, 4, 8})
 MAX_SCALE = 14  # ConvTranspose with kernel and stride 16 falls to the CPU
 
 
