@@ -222,6 +222,7 @@ def main() -> int:
     parser.add_argument("--state", type=Path, default=STATE, help="folder for data and logs")
     parser.add_argument("--fresh", action="store_true", help="forget all jobs and stored results first")
     arguments = parser.parse_args()
+    arguments.state = arguments.state.resolve()  # parts run inside it
     stack = Stack(arguments.state)
     if arguments.fresh:
         for name in DEFAULT_PORTS:
