@@ -2,10 +2,10 @@
 
     python benchmarks/transform.py MODELS_DIR [--only TEXT] [--repeat 3] [--scale] [--megabytes 100] [--json OUT]
 
-MODELS_DIR holds `.onnx` files, for example those that `eval/models.py` of the workplace builds. Our stage is everything
-but the two reference runs of the proof: load, checks, plan, passes, result checks. Times are processor seconds
-(measured, all threads, median of the repeats), so a busy machine disturbs them less. `--scale` adds time per node from
-1,000 to 20,000 nodes, `--megabytes` a model of that size with its peak memory, each in a process of its own.
+MODELS_DIR holds any `.onnx` files. Our stage is everything but the two reference runs of the proof: load, checks,
+plan, passes, result checks. Times are processor seconds (measured, all threads, median of the repeats), so a busy
+machine disturbs them less. `--scale` adds time per node from 1,000 to 20,000 nodes, `--megabytes` a model of that size
+with its peak memory, each in a process of its own.
 """
 
 from __future__ import annotations

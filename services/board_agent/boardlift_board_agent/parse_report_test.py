@@ -21,7 +21,7 @@ def recorded(name: str) -> str:
 @pytest.fixture
 def logs() -> Path:
     if not LOGS.is_dir():
-        pytest.skip("the workplace's shared logs are not here")
+        pytest.skip("left out: no shared data folder beside the checkout")
     return LOGS
 
 

@@ -37,7 +37,7 @@ def test_nothing_is_made_up_from_nothing() -> None:
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(not LOGS.is_dir(), reason="the workplace's shared logs are not here")
+@pytest.mark.skipif(not LOGS.is_dir(), reason="left out: no shared data folder beside the checkout")
 @pytest.mark.parametrize(
     ("number", "hottest", "clocks", "bpu"),
     [("30", 59.5, 11, {"bpu0": 0.0}), ("40", 56.6, 6, {"bpu0": 0.0, "bpu1": 0.0}), ("41", 40.219, 2, {"bpu0": 0.0})],
