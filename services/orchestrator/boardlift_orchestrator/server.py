@@ -99,7 +99,9 @@ class Orchestrator:
         own = self._settings.own
         for name, address in (("transform", own.transform), ("compiler", own.compiler)):
             if address:
-                self._dialling.append(asyncio.create_task(self._dial(name, address)))
+                task = asyncio.create_task(self._dial(name, address), name=f"dial {name}")
+                task.add_done_callback(_leave_when_broken)
+                self._dialling.append(task)
         await self._sweeper.start()
 
     async def stop(self) -> None:
@@ -198,7 +200,8 @@ async def serve(settings: AllSettings) -> None:
     host = Host("orchestrator", settings.server)
     orchestrator = Orchestrator(settings, client, host)
     await orchestrator.start()
-    health = asyncio.create_task(_follow_health(host, client))
+    health = asyncio.create_task(_follow_health(host, client), name="follow health")
+    health.add_done_callback(_leave_when_broken)
     await host.start()
     await wait_for_signal()
     leaving = True
@@ -219,6 +222,13 @@ async def _follow_health(host: Host, client: Client) -> None:
             serving = wanted
             for service in ("", "boardlift.v1.JobService", "boardlift.v1.BoardService"):
                 await host.set_serving(service, serving)
+
+
+def _leave_when_broken(task: asyncio.Task[None]) -> None:
+    """End the process when a task that must live has died: whoever started it starts a whole one again."""
+    if not task.cancelled() and task.exception() is not None:
+        _log.error("task_died", task=task.get_name(), exc_info=task.exception())
+        signal.raise_signal(signal.SIGTERM)
 
 
 def _host_token() -> str:
