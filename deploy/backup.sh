@@ -4,7 +4,7 @@
 # Not in it: deploy/secrets (copy that folder to a safe place once) and the cache of the simulated board.
 set -eu
 what=${1:?save or restore} file=${2:?file}
-here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 compose() { docker compose -f "$here/compose.yaml" "$@"; }
 volumes="nats orchestrator transform compiler"
 mounts=

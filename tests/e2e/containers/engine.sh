@@ -62,6 +62,7 @@ start_engine() {
 engine_stop() {
     [ -n "${ENGINE_PID:-}" ] || return 0
     docker ps -aq | xargs -r "$ENGINE/bin/docker" rm -f >/dev/null 2>&1 || true
+    docker network prune -f >/dev/null 2>&1 || true
     kill "$ENGINE_PID" 2>/dev/null || true
     while kill -0 "$ENGINE_PID" 2>/dev/null; do sleep .2; done
     umount "$ENGINE"/exec/netns/* 2>/dev/null || true
@@ -78,6 +79,7 @@ engine_stop() {
 # Debian's minimal system with the libraries of the official Python images, but without a Python of its own.
 make_root() {
     local mirror
+    # shellcheck disable=SC2016  # apt, not the shell, fills it in
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: bookworm' | head -1)
     mmdebstrap --mode=root --variant=minbase \
         --include=ca-certificates,netbase,tzdata,libssl3,libffi8,libsqlite3-0,libbz2-1.0,liblzma5,zlib1g,libreadline8,libncursesw6,libexpat1,libuuid1 \
@@ -100,7 +102,7 @@ find_python() {
 import_python() {
     local root=$1 version=$2 tag=$3 prefix
     prefix=$(find_python "$version")
-    rm -rf "$root/usr/local"
+    rm -rf "${root:?}/usr/local"
     mkdir -p "$root/usr/local/bin" "$root/usr/local/lib/python$version/site-packages"
     (
         cd "$prefix"
