@@ -75,7 +75,7 @@ class Secrets:
         folder = self.folder / "boards" / name
         publish, subscribe = board_permissions(name, target)
         self._credentials(folder, name, publish, subscribe)
-        self._token(folder, name, "write")
+        self._token(folder, name, "board")
         self._share_ca(folder)
         self._write_tokens()
         return folder

@@ -67,7 +67,8 @@ def test_certificates_hold_for_the_given_names_and_no_other(lab):
 def test_boards_tokens_open_the_orchestrator_only(lab):
     board = (lab / "boards/x5-1/token").read_text().strip()
     alice = (lab / "users/alice/token").read_text().strip()
-    assert TokenTable.load(lab / "orchestrator/tokens").authenticate(f"Bearer {board}").name == "x5-1"
+    found = TokenTable.load(lab / "orchestrator/tokens").authenticate(f"Bearer {board}")
+    assert (found.name, found.scopes) == ("x5-1", {"board"})
     assert TokenTable.load(lab / "compiler/tokens").authenticate(f"Bearer {alice}").scopes == {"read"}
     with pytest.raises(Exception, match="no known token"):
         TokenTable.load(lab / "compiler/tokens").authenticate(f"Bearer {board}")

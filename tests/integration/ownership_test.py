@@ -16,7 +16,7 @@ from boardlift_servicekit.channels import ChannelSettings
 from support import jobs
 from support.stack import Stack, running, wait_for_port
 
-SCOPES = {"ann": "write", "bob": "write", "eve": "read", "root": "admin"}
+SCOPES = {"ann": "write", "bob": "write", "eve": "read", "root": "admin", "x5-1": "board"}
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +74,19 @@ async def test_one_caller_s_request_id_is_not_another_s(callers: dict[str, Any],
     name = "7b0c1a52-9a50-4c05-9d0e-3f1f5b1f2a10"
     ann, bob = await jobs.create(callers["ann"], spec, name), await jobs.create(callers["bob"], spec, name)
     assert ann.id != bob.id
+
+
+async def test_a_board_s_token_speaks_for_that_board_and_sees_no_job(callers: dict[str, Any], tmp_path: Path) -> None:
+    spec = jobs.spec(await jobs.upload(callers["x5-1"], tmp_path, b"outputs"), "board")
+    boards, seen = job_pb2_grpc.BoardServiceStub(callers["x5-1"]), job_pb2_grpc.JobServiceStub(callers["x5-1"])
+    own = job_pb2.RegisterBoardRequest(board={"id": "x5-1", "target": "rdk-x5", "boot_id": "1"})
+    assert await attempt(boards.RegisterBoard(own, timeout=10)) is None
+    other = job_pb2.RegisterBoardRequest(board={"id": "x5-2", "target": "rdk-x5", "boot_id": "1"})
+    refused = await attempt(boards.RegisterBoard(other, timeout=10))
+    assert isinstance(refused, PermissionDeniedError) and refused.reason == "NOT_THIS_BOARD"
+    for call in (
+        jobs.create(callers["x5-1"], spec),
+        seen.ListJobs(job_pb2.ListJobsRequest(), timeout=5),
+        boards.GrantBoardLease(job_pb2.GrantBoardLeaseRequest(board_id="x5-1"), timeout=5),
+    ):
+        assert isinstance(await attempt(call), PermissionDeniedError)

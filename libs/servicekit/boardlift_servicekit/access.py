@@ -1,8 +1,9 @@
 """Who may call what: bearer tokens with scopes, kept as hashes.
 
 A tokens file has one line per token: `<name> <sha256 of the token, hex> <scope>[,<scope>...]`. Scopes are `read`
-(look), `write` (submit, run, upload, cancel) and `admin` (everything). Without a file every caller that reaches the
-server may do everything, which `server.py` allows on loopback only.
+(look), `write` (submit, run, upload, cancel), `admin` (everything) and `board` (register the board of the token's own
+name, move artifacts by digest; no look at jobs). Without a file every caller that reaches the server may do everything,
+which `server.py` allows on loopback only.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from pathlib import Path
 
 from boardlift.errors import InvalidInputError, PermissionDeniedError, UnauthenticatedError
 
-SCOPES = frozenset({"read", "write", "admin"})
+SCOPES = frozenset({"read", "write", "admin", "board"})
+_OF_A_BOARD = frozenset(
+    {"RegisterBoard", "GetServerInfo", "UploadArtifact", "GetUploadStatus", "DownloadArtifact", "FindMissingArtifacts"}
+)
 _READING = ("Get", "List", "Watch", "Download", "Find", "Describe", "Inspect", "Plan")
 
 
@@ -48,7 +52,7 @@ class TokenTable:
                 raise InvalidInputError(
                     f"Line {number} of the tokens file is not `<name> <sha256> <scopes>`.",
                     reason="TOKENS_FILE_INVALID",
-                    remedy="Write one line per token; scopes are read, write, admin.",
+                    remedy="Write one line per token; scopes are read, write, admin, board.",
                     metadata={"line": str(number)},
                 )
             entries[parts[1].lower()] = Principal(parts[0], scopes)
@@ -87,6 +91,8 @@ def authorize(principal: Principal, method: str) -> None:
     name = method.rpartition("/")[2]
     needed = "read" if name.startswith(_READING) else "write"
     if "admin" in principal.scopes or needed in principal.scopes or (needed == "read" and "write" in principal.scopes):
+        return
+    if "board" in principal.scopes and name in _OF_A_BOARD:
         return
     raise PermissionDeniedError(
         f"{principal.name} may not call {name}.",

@@ -127,6 +127,11 @@ def current_principal() -> str:
     return _CALLER.get().name
 
 
+def caller_is_only_board() -> bool:
+    """Tell whether the caller of the current request is a board and nothing more: then it speaks for itself alone."""
+    return _CALLER.get().scopes == {"board"}
+
+
 def caller_is_admin() -> bool:
     """Tell whether the caller of the current request may do everything, also to what belongs to others."""
     return "admin" in _CALLER.get().scopes

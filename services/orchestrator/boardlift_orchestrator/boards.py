@@ -6,9 +6,15 @@ import time
 import uuid
 from typing import Any, Final
 
-from boardlift.errors import ConflictError, InvalidInputError, NotFoundError, PreconditionError
+from boardlift.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    PermissionDeniedError,
+    PreconditionError,
+)
 from boardlift.v1 import job_pb2, job_pb2_grpc, queue_pb2
-from boardlift_servicekit.interceptors import current_principal
+from boardlift_servicekit.interceptors import caller_is_only_board, current_principal
 from boardlift_servicekit.names import check_token
 from nats.aio.client import Client
 
@@ -38,6 +44,13 @@ class BoardServicer(job_pb2_grpc.BoardServiceServicer):
         info = request.board
         check_token("board id", info.id)
         check_token("target", info.target)
+        if caller_is_only_board() and info.id != current_principal():
+            raise PermissionDeniedError(
+                f"The token of {current_principal()} can't register {info.id}.",
+                reason="NOT_THIS_BOARD",
+                remedy="Give each board its own token.",
+                metadata={"board_id": info.id},
+            )
         await self._refuse_clone(info.id, info.boot_id)
         record = queue_pb2.BoardRecord(info=info, state=request.state)
         record.register_time.GetCurrentTime()
