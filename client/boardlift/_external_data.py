@@ -40,7 +40,7 @@ def find_external_files(model: Path) -> dict[str, Path]:
             )
     except (OSError, ValueError, IndexError) as error:
         raise InvalidInputError(
-            f"{model.name} can't be read as an ONNX model: {error}.",
+            f"{model.name} can't be read as an ONNX model: {getattr(error, 'strerror', None) or error}.",
             reason="MODEL_UNREADABLE",
             remedy="Name an .onnx file.",
             metadata={"file": model.name},

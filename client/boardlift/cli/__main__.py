@@ -13,6 +13,7 @@ import click
 
 from boardlift._outcome import CANCELLED, INFRASTRUCTURE, INPUT_WRONG, UNDECIDED
 from boardlift.cli.app import app
+from boardlift.cli.doctor import START
 from boardlift.cli.output import Output
 from boardlift.cli.session import Session
 from boardlift.errors import (
@@ -25,6 +26,7 @@ from boardlift.errors import (
     NotFoundError,
     PermissionDeniedError,
     UnauthenticatedError,
+    UnavailableError,
 )
 
 _USER = (InvalidInputError, NotFoundError, AlreadyExistsError, PermissionDeniedError, UnauthenticatedError)
@@ -74,6 +76,8 @@ def code_of(error: BoardliftError) -> int:
 def _report(session: Session, error: BoardliftError, code: int) -> int:
     if session.debug:
         traceback.print_exc()
+    if isinstance(error, UnavailableError) and not error.remedy:
+        error.remedy = START
     Output(json_mode=session.json).error(error)
     return code
 

@@ -139,6 +139,31 @@ def test_doctor(boardlift):
     assert {check["state"] for check in boardlift("doctor", "--json").json} == {"ok"}
 
 
+def test_a_server_that_is_down_is_named_with_what_to_do(boardlift, model, data):
+    down = ("--server", "127.0.0.1:1")
+    checks = {check["name"]: check for check in boardlift("doctor", "--json", *down).json}
+    assert checks["orchestrator"]["state"] == "missing" and "BOARDLIFT_SERVER" in checks["orchestrator"]["remedy"]
+    assert checks["transform"]["state"] == "ok"
+    absent = boardlift("run", model, "--data", data.with_name("absent.npz"), *down)
+    assert absent.code == 2 and "error FILE_UNREADABLE" in absent.err and "boardlift dataset" in absent.err
+
+
+def test_a_call_to_a_server_that_is_down_says_what_to_do(boardlift, monkeypatch, model):
+    monkeypatch.setenv("BOARDLIFT_TRANSFORM", "127.0.0.1:1")
+    ended = boardlift("transform", model, "--json")
+    assert ended.code == 3 and ended.json["error"]["code"] == "UNAVAILABLE"
+    assert "`make up`" in ended.json["error"]["remedy"] and "BOARDLIFT_TRANSFORM" in ended.json["error"]["remedy"]
+
+
+def test_dataset_from_many_files_counts_those_it_does_not_name(boardlift, tmp_path):
+    (tmp_path / "raw").mkdir()
+    for number in range(23):
+        np.full(4, number, np.float32).tofile(tmp_path / "raw" / f"{number:02}.bin")
+    source, shape = f"obs={tmp_path / 'raw'}", ("--shape", "obs=4")
+    ended = boardlift("dataset", "arrays", source, "-o", tmp_path / "d.npz", "--no-split", *shape)
+    assert ended.code == 0 and "  19.bin" in ended.out and "20.bin" not in ended.out and "and 3 more files" in ended.out
+
+
 def test_dataset_from_logs(boardlift, tmp_path):
     lines = [json.dumps({"t": i * 0.02, "state": "RL", "obs_single": [float(i), 1.0]}) for i in range(400)]
     (tmp_path / "a.jsonl").write_text("\n".join(["{broken", *lines]))
@@ -148,7 +173,10 @@ def test_dataset_from_logs(boardlift, tmp_path):
     shown = boardlift("dataset", "show", tmp_path / "d.npz", "--json").json
     assert shown["document"]["split"] == {"calibration": 20, "heldout": 30} and shown["arrays"][0]["shape"] == "6"
     assert boardlift(*command, "--terms", "a").code == 2
-    assert boardlift(*command, "--state", "WALK").code == 2
+    unused = boardlift(*command, "--state", "WALK")
+    assert unused.code == 2 and "No step is usable: 400 NOT_IN_STATE, 1 BROKEN_LINE." in unused.err.replace(
+        "1 BROKEN_LINE, 400 NOT_IN_STATE", "400 NOT_IN_STATE, 1 BROKEN_LINE"
+    )
 
 
 def test_dataset_from_arrays_and_images(boardlift, tmp_path):

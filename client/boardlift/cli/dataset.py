@@ -20,6 +20,8 @@ _CALIBRATION = click.option(
     "--calibration", type=click.IntRange(0), default=64, show_default=True, help="To calibrate."
 )
 _HELDOUT = click.option("--heldout", type=click.IntRange(0), default=256, show_default=True, help="Kept for proof.")
+_MOST_FILES = 20
+"""Files that are named one by one."""
 _SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
 
 
@@ -193,7 +195,10 @@ def _describe(session: Session, made: Dataset, path: Path) -> None:
         output.line(
             f"drawn from {provenance['candidates']} candidates, {provenance.get('duplicates', 0)} duplicates left out"
         )
-    for file in provenance.get("files", [])[:20]:
+    files = provenance.get("files", [])
+    for file in files[:_MOST_FILES]:
         dropped = ", ".join(f"{count} {reason}" for reason, count in file.get("dropped", {}).items())
         output.line(f"  {file['name']}  {size_text(file['size_bytes'])}" + (f"  dropped: {dropped}" if dropped else ""))
+    if len(files) > _MOST_FILES:
+        output.line(f"  and {len(files) - _MOST_FILES} more files")
     output.line(f"{path}  {size_text(path.stat().st_size)}")

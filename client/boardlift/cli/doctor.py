@@ -18,7 +18,16 @@ from boardlift.errors import BoardliftError
 from boardlift.models import ServerInfo
 from boardlift.stages import StageClient
 
-START = "Start a local stack with `make up`, or point BOARDLIFT_SERVER at a running one."
+START = (
+    "`boardlift doctor` says what is down. Start a local stack with `make up`, or point BOARDLIFT_SERVER, "
+    "BOARDLIFT_TRANSFORM and BOARDLIFT_COMPILER at running servers."
+)
+_START_ONE = "Start a local stack with `make up`, or point {} at a running one."
+_VARIABLES = {
+    "orchestrator": "BOARDLIFT_SERVER",
+    "transform": "BOARDLIFT_TRANSFORM",
+    "compiler": "BOARDLIFT_COMPILER",
+}
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,12 @@ def _ask(name: str, address: str, ask: Callable[[], ServerInfo]) -> Iterator[Che
     try:
         info = ask()
     except BoardliftError as error:
-        yield Check(name, "missing", f"{address}: {error.message.splitlines()[0][:100]}", error.remedy or START)
+        yield Check(
+            name,
+            "missing",
+            f"{address}: {error.message.splitlines()[0]}",
+            error.remedy or _START_ONE.format(_VARIABLES[name]),
+        )
         return
     slots = f", {info.busy_slots} of {info.slots} slots busy" if info.slots else ""
     yield Check(name, "ok", f"{address}: {info.name} {info.version}{slots}")
@@ -99,7 +113,7 @@ def _board_checks(client: Client) -> Iterator[Check]:
     except BoardliftError:
         return
     if not boards:
-        yield Check("boards", "missing", "none has registered", START)
+        yield Check("boards", "missing", "none has registered", _START_ONE.format("BOARDLIFT_SERVER"))
     for board in boards:
         kind = "simulated" if board.simulated else "real"
         state = "ok" if board.online and board.in_rotation else "warning"

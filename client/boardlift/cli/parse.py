@@ -118,7 +118,7 @@ def data_path(text: str) -> Path:
     """Return the path of a dataset file.
 
     Raises:
-        InvalidInputError: It is not an `.npz` (`DATASET_INVALID`).
+        InvalidInputError: It is not an `.npz` (`DATASET_INVALID`), or there is no such file (`FILE_UNREADABLE`).
     """
     path = Path(text)
     if path.suffix != ".npz":
@@ -126,6 +126,13 @@ def data_path(text: str) -> Path:
             f"{path.name} is not a dataset.",
             reason="DATASET_INVALID",
             remedy="Make one first: boardlift dataset steps LOG.jsonl --out data.npz (or arrays, images).",
+            metadata={"file": str(path)},
+        )
+    if not path.is_file():
+        raise InvalidInputError(
+            f"{path} is not there.",
+            reason="FILE_UNREADABLE",
+            remedy="Name an existing .npz, or make one: boardlift dataset steps LOG.jsonl --out data.npz.",
             metadata={"file": str(path)},
         )
     return path

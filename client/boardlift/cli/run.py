@@ -21,16 +21,19 @@ from boardlift.errors import BoardliftError
 from boardlift.models import Gate, Variant, to_plain
 
 _LEVELS = click.Choice(["O0", "O1", "O2", "O3"])
+_VARIANT = "int8, int16, mixed, auto, fast-perf, or NAME=PRESET,key=value; default int16 and int8."
+_GATE = (
+    "Limit, for example 'cosine>=0.99', 'max_abs@actions<=0.2'; no_silent_fallback, bit_exact and "
+    "board_matches_simulation are always judged."
+)
 _METHODS = click.Choice(["default", "mix", "kl", "max", "skip"])
 
 
 @click.command(cls=Command)
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--data", required=True, help="Dataset .npz (see `boardlift dataset`).")
-@click.option(
-    "--variant", "variants", multiple=True, help="int8, int16, mixed, auto, fast-perf, or NAME=PRESET,key=value."
-)
-@click.option("--gate", "gates", multiple=True, help="Limit, for example 'cosine>=0.99', 'max_abs@actions<=0.2'.")
+@click.option("--variant", "variants", multiple=True, help=_VARIANT)
+@click.option("--gate", "gates", multiple=True, help=_GATE)
 @click.option("--outputs", multiple=True, help="Outputs to keep; default all.")
 @click.option("--input-shape", "shapes", multiple=True, help="Shape of an input with open dimensions: obs=1x225.")
 @click.option("--input", "inputs", multiple=True, help="Form of an input: NAME:type_train=rgb,type_rt=nv12,...")
@@ -58,15 +61,14 @@ _METHODS = click.Choice(["default", "mix", "kl", "max", "skip"])
 @pass_session
 def run(session: Session, model: Path, variants: tuple[str, ...], gates: tuple[str, ...], **given: Any) -> int:
     """Compile MODEL in several ways, prove and measure each, and give a verdict."""
-    parsed, data = _variants(variants, given), given["data"]
+    parsed, data = _variants(variants, given), data_path(given["data"])
     limits = [Gate.parse(gate) for gate in gates]
     options = _options(given, tuple(limits))
     with session.client() as client:
         if given["plan"]:
             return _plan(session, model, data, parsed, options)
-        path = data_path(data)
-        session.output.note(f"pushing {model.name} and {path.name}")
-        pushed, dataset = client.push_model(model), client.push_data(path)
+        session.output.note(f"pushing {model.name} and {data.name}")
+        pushed, dataset = client.push_model(model), client.push_data(data)
         job = client.run(pushed, dataset, parsed, options=replace(options, command=clean_command(sys.argv[1:])))
         if given["detach"]:
             return detached(session, job)
@@ -132,10 +134,10 @@ def detached(session: Session, job: Job) -> int:
     return 0
 
 
-def _plan(session: Session, model: Path, data: str, variants: list[Variant], options: RunOptions) -> int:
+def _plan(session: Session, model: Path, data: Path, variants: list[Variant], options: RunOptions) -> int:
     """Have the servers check the job and say what they would do."""
     with session.client() as client, session.stages() as stages:
-        job = client.run(model, data_path(data), variants, validate_only=True, options=options)
+        job = client.run(model, data, variants, validate_only=True, options=options)
         try:
             plan = stages.plan(model, options)
         except BoardliftError as error:

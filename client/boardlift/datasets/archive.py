@@ -102,7 +102,7 @@ def read_dataset(path: Path) -> Dataset:
             arrays = {name[:-4]: _read_array(archive, name) for name in archive.namelist() if name != DOCUMENT}
     except (OSError, zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
         raise InvalidInputError(
-            f"{path.name} can't be read as a dataset: {error}",
+            f"{path.name} can't be read as a dataset: {getattr(error, 'strerror', None) or error}.",
             reason="DATASET_UNREADABLE",
             remedy="Make it with `boardlift dataset`, or save arrays with numpy.savez.",
             metadata={"file": path.name},

@@ -80,7 +80,7 @@ def apply_split(dataset: Dataset, split: SplitRequest) -> Dataset:
         raise InvalidInputError(
             f"{split.calibration} + {split.heldout} samples were asked for, there are {len(unique)} different ones.",
             reason="TOO_FEW_SAMPLES",
-            remedy="Add samples, or ask for fewer.",
+            remedy=_fewer(split, len(unique)),
             metadata={"samples": str(len(unique))},
         )
     drawn = random.Random(split.seed).sample(unique, wanted)  # noqa: S311  (a draw of samples, not a secret)
@@ -153,7 +153,7 @@ def _load_file(source: ArraySource, path: Path) -> Array:
             return loaded
         return _load_raw(source, path)
     except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise _unreadable(source, str(error)) from error
+        raise _unreadable(source, getattr(error, "strerror", None) or str(error)) from error
 
 
 def _load_npz(source: ArraySource, path: Path) -> Array:
@@ -173,6 +173,12 @@ def _load_raw(source: ArraySource, path: Path) -> Array:
     if flat.nbytes != path.stat().st_size or not flat.size or flat.size % int(np.prod(source.shape)):
         raise ValueError(f"{path.stat().st_size} bytes are not whole samples of {source.dtype} {list(source.shape)}")
     return flat.reshape(-1, *source.shape)
+
+
+def _fewer(split: SplitRequest, there: int) -> str:
+    """Return a split that fits, in the asked proportion, as a remedy."""
+    calibration = round(there * split.calibration / (split.calibration + split.heldout))
+    return f"Add samples, or ask for fewer: --calibration {calibration} --heldout {there - calibration}."
 
 
 def _unreadable(source: ArraySource, problem: str) -> InvalidInputError:

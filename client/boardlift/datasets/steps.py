@@ -201,7 +201,11 @@ def _frame_size(logs: list[_Log], options: StepsOptions) -> int:
     if len(sizes) == 1:
         return sizes.pop()
     reasons = sum((log.dropped for log in logs), Counter[str]())
-    message = f"Frames have different sizes: {sorted(sizes)}." if sizes else f"No step is usable: {dict(reasons)}."
+    message = (
+        f"Frames have different sizes: {sorted(sizes)}."
+        if sizes
+        else f"No step is usable: {', '.join(f'{count} {reason}' for reason, count in reasons.items())}."
+    )
     raise InvalidInputError(
         message,
         reason="FRAME_SIZES_DIFFER" if sizes else "NO_STEPS",
