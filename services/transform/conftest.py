@@ -1,4 +1,4 @@
-"""The real vendor tool for tests of this service: check, compile, run the integer model, compare it with the compiled code."""
+"""The real vendor tool for tests: check, compile, run the integer model, compare it with the compiled code."""
 
 from __future__ import annotations
 
@@ -123,7 +123,9 @@ class Tool:
         values = {key: ";".join([value] * len(names)) for key, value in many.items()}
         options = "  optimization: set_all_nodes_int16\n" if int16 else ""
         folders = ";".join(f"cal{i}" for i in range(len(names)))
-        text = CONFIG.format(names=";".join(names), folders=folders, options=options, level=level, method=method, **values)
+        text = CONFIG.format(
+            names=";".join(names), folders=folders, options=options, level=level, method=method, **values
+        )
         (folder / "c.yaml").write_text(text)
         code, log = self._run(
             [f"{self.root}/bin/hb_mapper", "makertbin", "-c", "c.yaml", "--model-type", "onnx"], folder, 600

@@ -14,7 +14,11 @@ LONG_FILES: dict[str, str] = {}
 
 def tracked():
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
 
@@ -36,7 +40,9 @@ def test_every_service_has_the_same_inner_names():
     for service in (ROOT / "services").iterdir():
         package = service / f"boardlift_{service.name}"
         if package.is_dir():
-            missing = [n for n in ("__main__.py", "settings.py", "server.py", "convert.py") if not (package / n).is_file()]
+            missing = [
+                n for n in ("__main__.py", "settings.py", "server.py", "convert.py") if not (package / n).is_file()
+            ]
             assert not missing, f"{package.name} lacks {missing}"
 
 
@@ -52,7 +58,9 @@ def test_files_keep_their_budget():
 
 
 def test_no_registry_and_no_machine_path_is_committed():
-    hosts = re.compile(r"(pypi\.org|pythonhosted|files\.python|registry\.npmjs|deb\.debian\.org|/" + "root/|/" + "work/)")
+    hosts = re.compile(
+        r"(pypi\.org|pythonhosted|files\.python|registry\.npmjs|deb\.debian\.org|/" + "root/|/" + "work/)"
+    )
     bad = []
     for path in tracked():
         if path.suffix in {".onnx", ".npz", ".bin", ".png", ".gz", ".data"} or path.name == Path(__file__).name:
