@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 import grpc
 import pytest
 from boardlift.errors import BoardliftError, PermissionDeniedError, UnauthenticatedError, from_rpc_error
-from boardlift.v1 import job_pb2, job_pb2_grpc
+from boardlift.v1 import job_pb2, job_pb2_grpc, queue_pb2
 from boardlift_servicekit import channels
 from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.messaging import connect, publish_outcome
 from support import jobs
 from support.stack import Stack, running, wait_for_port
 
@@ -90,3 +92,38 @@ async def test_a_board_s_token_speaks_for_that_board_and_sees_no_job(callers: di
         boards.GrantBoardLease(job_pb2.GrantBoardLeaseRequest(board_id="x5-1"), timeout=5),
     ):
         assert isinstance(await attempt(call), PermissionDeniedError)
+
+
+async def test_a_board_reports_on_its_own_stages_only(callers: dict[str, Any], tmp_path: Path, stack: Stack) -> None:
+    boards, seen = job_pb2_grpc.BoardServiceStub(callers["x5-1"]), job_pb2_grpc.JobServiceStub(callers["ann"])
+    board = job_pb2.RegisterBoardRequest(board={"id": "x5-1", "target": "rdk-x5", "boot_id": "1"})
+    await boards.RegisterBoard(board, timeout=10)
+    job = await jobs.create(callers["ann"], jobs.spec(await jobs.upload(callers["ann"], tmp_path, b"x"), "forged"))
+    client = await connect(stack.nats_url, "board")
+    try:
+        forged = queue_pb2.StageOutcome(job_id=job.id, stage="ingest", attempt=1, worker="x5-1")
+        forged.failure.code, forged.failure.user_fault = "FORGED", True
+        await publish_outcome(client.jetstream(), forged)
+        forged.worker = "orch-1"
+        await client.jetstream().publish(f"res.x5-1.{job.id}", forged.SerializeToString())
+        await asyncio.sleep(1.0)
+        stages = (await seen.GetJob(job_pb2.GetJobRequest(job_id=job.id), timeout=5)).job.stages
+        assert {s.stage: s.state for s in stages}["ingest"] == job_pb2.StageRecord.STATE_RUNNING
+        log = (stack.folder / "orchestrator0.log").read_text()
+        assert log.count("outcome_of_somebody_else") == 2
+    finally:
+        await client.close()
+
+
+async def test_a_board_that_writes_nonsense_about_itself_hides_no_other(callers: dict[str, Any], stack: Stack) -> None:
+    boards = job_pb2_grpc.BoardServiceStub(callers["root"])
+    for name in ("x5-1", "x5-2"):
+        request = job_pb2.RegisterBoardRequest(board={"id": name, "target": "rdk-x5", "boot_id": "1"})
+        await boards.RegisterBoard(request, timeout=10)
+    client = await connect(stack.nats_url, "board")
+    try:
+        await client.jetstream().publish("$KV.PRESENCE.x5-1", b"\xff\xff")
+    finally:
+        await client.close()
+    found = (await boards.ListBoards(job_pb2.ListBoardsRequest(), timeout=5)).boards
+    assert {board.info.id: board.online for board in found} == {"x5-1": False, "x5-2": True}

@@ -138,6 +138,10 @@ class Engine:
             await acknowledge(message)
             return
         with structlog.contextvars.bound_contextvars(job=report.job_id, stage=report.stage, variant=report.variant):
+            if not await self._may_report(message.subject, report):
+                _log.error("outcome_of_somebody_else", subject=message.subject)
+                await acknowledge(message)
+                return
             event: Event = read_outcome(report)
             if message.metadata.num_delivered > _DELIVERIES:  # a fault of ours: don't try for ever
                 event = Broken(Failure("OUTCOME_NOT_APPLIED", "The orchestrator can't handle a stage's outcome."))
@@ -149,6 +153,12 @@ class Engine:
                 _log.warning("job_broken", reason=error.reason, error=error.message)
                 await self.apply(report.job_id, Broken(_describe(error)))
         await acknowledge(message)
+
+    async def _may_report(self, subject: str, report: queue_pb2.StageOutcome) -> bool:
+        """Tell whether a report is its sender's to make: NATS lets a board publish under its own name only."""
+        if subject != f"res.{report.worker}.{report.job_id}":
+            return False
+        return report.stage == "board" or not await self._registry.knows(report.worker)
 
     async def on_timer(self, message: Msg) -> None:
         """Handle a timer: the message names the job."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+import structlog
 from boardlift.v1 import job_pb2, queue_pb2
-from boardlift_servicekit.buckets import Bucket
+from boardlift_servicekit.buckets import Bucket, Entry
 from boardlift_servicekit.streams import QueueLimits, ensure_board_consumers
+from google.protobuf.message import DecodeError
 from nats.aio.client import Client
 
 from boardlift_orchestrator.schedule import BoardView
 
 LEASE_PREFIX = "board."
 _REWRITE_S = 300.0
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Registry:
     async def presence(self, board: str) -> queue_pb2.BoardPresence | None:
         """Return a board's sign of life."""
         entry = await self._buckets.presence.get(board)
-        return queue_pb2.BoardPresence.FromString(entry.value) if entry else None
+        return _read_presence(entry) if entry else None
 
     async def knows(self, board: str) -> bool:
         """Tell whether a board has ever registered."""
@@ -75,10 +78,7 @@ class Registry:
 
     async def boards(self) -> list[job_pb2.Board]:
         """Return all boards by id."""
-        present = {
-            entry.key: queue_pb2.BoardPresence.FromString(entry.value)
-            for entry in await self._buckets.presence.entries()
-        }
+        present = {entry.key: _read_presence(entry) for entry in await self._buckets.presence.entries()}
         leases = {
             entry.key[len(LEASE_PREFIX) :]: queue_pb2.BoardLease.FromString(entry.value)
             for entry in await self._buckets.leases.entries()
@@ -87,7 +87,7 @@ class Registry:
         boards = []
         for entry in await self._buckets.boards.entries():
             record = queue_pb2.BoardRecord.FromString(entry.value)
-            sign = present.get(entry.key)
+            sign = present.get(entry.key)  # absent or unreadable: not online
             board = job_pb2.Board(info=record.info, state=sign.state if sign else record.state, online=sign is not None)
             board.last_seen_time.CopyFrom(board.state.observe_time if sign else record.register_time)
             lease = leases.get(entry.key)
@@ -111,3 +111,12 @@ class Registry:
             )
             for board in await self.boards()
         ]
+
+
+def _read_presence(entry: Entry) -> queue_pb2.BoardPresence | None:
+    """Read a sign of life; None for bytes that are none: a board writes its own key, and must not stop all others."""
+    try:
+        return queue_pb2.BoardPresence.FromString(entry.value)
+    except DecodeError:
+        _log.error("presence_unreadable", board=entry.key)
+        return None
