@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from inspect_stack import check_bills, check_rights, print_sizes
@@ -181,9 +182,19 @@ def hurt() -> None:
     disturb("kill -9 everything while on the board", 13, "board", kill_all)
 
 
+def choose_ports() -> None:
+    """Publish on ports that are free here: somebody may have a stack of their own on the usual ones."""
+    with ExitStack() as held:
+        for name in ("PORT", "TRANSFORM_PORT", "COMPILER_PORT", "NATS_PORT"):
+            free = held.enter_context(socket.socket())
+            free.bind(("127.0.0.1", 0))
+            os.environ[f"BOARDLIFT_{name}"] = str(free.getsockname()[1])
+
+
 def main() -> int:
     """Do it all; the exit code says whether it held."""
     begin = float(os.environ.get("START", time.time()))
+    choose_ports()
     first = bring_up(begin)
     if "verdict" in sys.argv[1:]:
         return 0

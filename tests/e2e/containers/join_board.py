@@ -21,9 +21,13 @@ def check_board_joins() -> None:
         "BOARD_ID": "x5-test",
         "LISTEN": "127.0.0.1:0",
         "STATE_DIR": f"{WORK}/agent",
-        "NATS": "tls://localhost:4222",
+        "NATS": f"tls://localhost:{os.environ['BOARDLIFT_NATS_PORT']}",
     }
-    settings |= {"ORCHESTRATOR": "localhost:7400", "TLS_CA": f"{mine}/ca.crt", "TOKEN_FILE": f"{mine}/token"}
+    settings |= {
+        "ORCHESTRATOR": f"localhost:{os.environ['BOARDLIFT_PORT']}",
+        "TLS_CA": f"{mine}/ca.crt",
+        "TOKEN_FILE": f"{mine}/token",
+    }
     settings |= {"NATS_CREDENTIALS": f"{mine}/nats.creds"}
     environment = {f"BOARDLIFT_{key}": value for key, value in settings.items()}
     with (WORK / "agent.log").open("wb") as log:
