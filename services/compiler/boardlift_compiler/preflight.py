@@ -13,6 +13,8 @@ from boardlift_compiler.spec import (
     COMPILE_MODES,
     METHODS,
     OPTIMIZE_LEVELS,
+    PRESETS,
+    PURPOSES,
     REMOVABLE_TYPES,
     SOURCES,
     TYPE_PAIRS,
@@ -166,6 +168,10 @@ def _check_image(item: InputSpec, shape: tuple[int, ...]) -> Iterator[StageFailu
 
 def _check_knobs(spec: CompileSpec) -> Iterator[StageFailure]:
     calibration, compiler = spec.calibration, spec.compiler
+    if spec.preset not in ("", *PRESETS):
+        yield make_failure("KNOB_RANGE", f"preset {spec.preset[:40]} ({', '.join(PRESETS)})")
+    if spec.purpose not in ("", *PURPOSES):
+        yield make_failure("KNOB_RANGE", f"purpose {spec.purpose[:40]} ({', '.join(PURPOSES)})")
     if compiler.optimize_level and compiler.optimize_level not in OPTIMIZE_LEVELS:
         yield make_failure("OPTIMIZE_LEVEL_INVALID", compiler.optimize_level)
     if compiler.compile_mode not in COMPILE_MODES:

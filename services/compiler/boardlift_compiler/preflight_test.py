@@ -138,6 +138,8 @@ def test_scale_on_a_featuremap(models):
     ("spec", "expected"),
     [
         (CompileSpec(inputs=(InputSpec("images"),)), "INPUT_NAME_UNKNOWN"),
+        (CompileSpec(preset="int12"), "KNOB_RANGE"),
+        (CompileSpec(purpose="prview"), "KNOB_RANGE"),
         (CompileSpec(compiler=CompilerKnobs(optimize_level="O4")), "OPTIMIZE_LEVEL_INVALID"),
         (CompileSpec(compiler=CompilerKnobs(compile_mode="fastest")), "COMPILE_MODE_INVALID"),
         (CompileSpec(compiler=CompilerKnobs(max_time_per_fc_us=10)), "KNOB_RANGE"),
