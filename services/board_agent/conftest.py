@@ -1,6 +1,5 @@
 """A real agent process on a simulated board, with real compiled models."""
 
-import asyncio
 import hashlib
 import importlib.util
 import io
@@ -208,8 +207,3 @@ def figures(message: object) -> dict[str, float]:
 @pytest.fixture
 def figure_values():
     return figures
-
-
-@pytest.fixture
-def slow_down():
-    return asyncio.sleep

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 from boardlift_board_agent.probe import BoardReading
 
-PASSIVE_TRIP_C = 95.0
-"""From here on the kernel slows CPU, BPU and GPU down."""
-
 
 @dataclass(frozen=True)
 class HealthLimits:

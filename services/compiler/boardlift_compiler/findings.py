@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SEVERITIES = ("note", "warning", "error")
-
 
 @dataclass(frozen=True)
 class Finding:

@@ -13,7 +13,6 @@ from boardlift_compiler.run_folder import RunFolder
 from boardlift_compiler.toolchain import Toolchain, tool_environment
 
 Array = npt.NDArray[np.generic]
-SIMULATOR_MEMORY_MB = 1024
 
 
 class SimulatorError(Exception):

@@ -16,7 +16,6 @@ from boardlift_transform.park_weights import PARK_BYTES
 from boardlift_transform.refusal import Refusal
 
 MAX_MODEL_BYTES = (1 << 31) - (1 << 20)
-ModelLike = "onnx.ModelProto | bytes | str | Path"
 
 
 @dataclass

@@ -8,7 +8,7 @@ block-diagonal rewrite costs 1.9 times the BPU time at O1 and wins at O2).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boardlift_compiler.explore.judge import Goal
@@ -144,11 +144,3 @@ def choose_best(scores: Sequence[Score], goal: Goal) -> str:
     least = min(goal.loss(s.value) for s in usable)
     as_good = [s for s in usable if goal.loss(s.value) <= AS_GOOD * least]
     return min(as_good, key=lambda s: (s.board_ms, goal.loss(s.value))).name
-
-
-def group_by_form(names: Sequence[str], form_of: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return names by form, in order."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(form_of[name], []).append(name)
-    return groups
