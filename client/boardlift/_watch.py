@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from boardlift._convert import to_event
 from boardlift._retry import Retry
-from boardlift.errors import BoardliftError
+from boardlift.errors import BoardliftError, DeadlineError
 from boardlift.models import JobEvent
 from boardlift.v1 import job_pb2
 
@@ -51,5 +51,15 @@ class Watch:
         return 0.0 if self.ended else 0.2
 
     def pause_s(self, error: BoardliftError) -> float:
-        """Return how long to sleep after a broken line, or raise when it is not that."""
+        """Return how long to sleep after a broken line, or raise when it is not that.
+
+        Raises:
+            DeadlineError: The watcher's time is over; the job goes on.
+        """
+        if isinstance(error, DeadlineError):
+            raise DeadlineError(
+                f"Job {self._job_id} has not ended in the time given; it goes on.",
+                remedy=f"Follow it: boardlift jobs watch {self._job_id}",
+                metadata={"job": self._job_id},
+            ) from error
         return self._retry.pause_s(error)

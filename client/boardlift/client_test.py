@@ -52,7 +52,7 @@ def test_a_failed_job_raises_by_whose_fault_it_is(model, samples, user_fault, ex
 def test_cancel_ends_the_job_and_wait_says_so(model, samples):
     with FakeServer(Scenario(step_s=30)) as server, Client(server.address) as client:
         job = client.run(model, samples)
-        with pytest.raises(DeadlineError):
+        with pytest.raises(DeadlineError, match=f"{job.id} has not ended.*it goes on.*jobs watch {job.id}"):
             job.wait(timeout=0.2)
         assert job.cancel().state == "cancelling"
         with pytest.raises(CancelledError):

@@ -132,6 +132,15 @@ def wait_for_job(server, deadline_s=20):
     raise AssertionError("no job came")
 
 
+def test_after_the_timeout_the_job_goes_on_and_can_be_found(boardlift, model, data):
+    with FakeServer(Scenario(step_s=60)) as server:
+        words = ("run", model, "--data", data, "--timeout", "0.3", "--server", server.address)
+        ended = boardlift(*words)
+        assert ended.code == 5 and "remedy: Follow it: boardlift jobs watch job-1" in ended.err
+        assert boardlift(*words, "--json").json["error"]["metadata"] == {"job": "job-2"}
+        assert boardlift("jobs", "show", "job-1", "--json", "--server", server.address).json["state"] == "running"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_without_a_terminal_a_signal_cancels_the_job(model, data, number):
     with FakeServer(Scenario(step_s=60)) as server:
