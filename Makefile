@@ -31,7 +31,7 @@ demo: sync ## Bring a robot policy from ONNX to a verdict, with live progress
 	@BOARDLIFT_TOOLCHAIN=$(TOOLCHAIN) $(PY) deploy/local/demo.py
 
 up: sync ## Start NATS, all services and one simulated board on this machine; stop with Ctrl-C
-	@BOARDLIFT_TOOLCHAIN=$(TOOLCHAIN) $(PY) deploy/local/stack.py
+	@BOARDLIFT_TOOLCHAIN=$(TOOLCHAIN) $(PY) deploy/local/stack.py $(if $(PORT),--port $(PORT))
 
 test: sync ## Everything tests need, then all tests
 	@if [ "$$BOARDLIFT_WITHOUT_TOOLCHAIN" != 1 ]; then deploy/toolchain/install.sh $(TOOLCHAIN); fi

@@ -80,6 +80,7 @@ def main() -> int:
     except KeyboardInterrupt:
         return 4
     print(f"Everything is stopped. Whole demo: {time.monotonic() - start:.1f} s.")
+    print("The files are in", arguments.out / "result", "and `make up` starts a stack that knows this job.")
     return code
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -26,7 +27,15 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 ROOT = Path(__file__).resolve().parents[2]
 STATE = ROOT / ".boardlift"
 BIN = Path(sys.executable).parent
-DEFAULT_PORTS = {"nats": 7422, "orchestrator": 7400, "transform": 7401, "compiler": 7402, "board-agent": 7403}
+FIRST_PORT = 7400
+OFFSETS = {"nats": 22, "orchestrator": 0, "transform": 1, "compiler": 2, "board-agent": 3}
+DEFAULT_PORTS = {name: FIRST_PORT + offset for name, offset in OFFSETS.items()}
+CLIENT_VARIABLES = {
+    "orchestrator": "BOARDLIFT_SERVER",
+    "transform": "BOARDLIFT_TRANSFORM",
+    "compiler": "BOARDLIFT_COMPILER",
+    "board-agent": "BOARDLIFT_AGENT",
+}
 BOARD_ID = "sim-1"
 
 
@@ -56,6 +65,8 @@ class Stack:
     """Port of each part on 127.0.0.1."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Further variables for every part."""
+    fresh: bool = False
+    """Forget all jobs and stored results first."""
     processes: dict[str, Process] = field(default_factory=dict)
     """Parts that run."""
 
@@ -67,8 +78,11 @@ class Stack:
         """Start everything, each part when those it needs are healthy.
 
         Raises:
-            StackError: A part ended or did not become healthy within 60 s.
+            StackError: A port is in use, or a part ended or did not become healthy within 60 s.
         """
+        _check_ports(self.ports)
+        for name in self.ports if self.fresh else ():
+            shutil.rmtree(self.state / name, ignore_errors=True)
         (self.state / "logs").mkdir(parents=True, exist_ok=True)
         self.launch("nats")
         self.launch("orchestrator")
@@ -184,12 +198,35 @@ def free_ports() -> dict[str, int]:
 
 @contextlib.contextmanager
 def running(stack: Stack) -> Iterator[Stack]:
-    """The stack, started on entry and stopped on exit, also when starting fails or Ctrl-C is pressed."""
-    try:
-        stack.start()
-        yield stack
-    finally:
-        stack.stop()
+    """The stack, started on entry and stopped on exit, also when starting fails or Ctrl-C is pressed.
+
+    Raises:
+        StackError: Another stack runs on the same state, a port is in use, or a part did not start.
+    """
+    stack.state.mkdir(parents=True, exist_ok=True)
+    with (stack.state / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StackError(f"a stack already runs on {stack.state}; stop it first (Ctrl-C where it runs)") from error
+        try:
+            stack.start()
+            yield stack
+        finally:
+            stack.stop()
+
+
+def _check_ports(ports: Mapping[str, int]) -> None:
+    busy = []
+    for name, port in ports.items():
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                busy.append(f"{port} ({name})")
+    if busy:
+        raise StackError(f"in use: port {', '.join(busy)}. Stop what listens there, or take others: make up PORT=7500")
 
 
 def _module(name: str) -> list[str]:
@@ -221,18 +258,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--state", type=Path, default=STATE, help="folder for data and logs")
     parser.add_argument("--fresh", action="store_true", help="forget all jobs and stored results first")
+    parser.add_argument("--port", type=int, default=FIRST_PORT, help="first port; the others follow")
     arguments = parser.parse_args()
     arguments.state = arguments.state.resolve()  # parts run inside it
-    stack = Stack(arguments.state)
-    if arguments.fresh:
-        for name in DEFAULT_PORTS:
-            shutil.rmtree(arguments.state / name, ignore_errors=True)
+    ports = {name: arguments.port + offset for name, offset in OFFSETS.items()}
+    stack = Stack(arguments.state, ports, fresh=arguments.fresh)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         with running(stack):
             for name in stack.ports:
                 print(f"{name:13} {stack.address(name)}")
-            print(f"logs          {arguments.state / 'logs'}\nCtrl-C stops everything.", flush=True)
+            print(f"logs          {arguments.state / 'logs'}")
+            if arguments.port != FIRST_PORT:
+                print("clients       export", *(f"{v}={stack.address(n)}" for n, v in CLIENT_VARIABLES.items()))
+            print("Look: .venv/bin/boardlift doctor. Ctrl-C stops everything.", flush=True)
             while all(p.child.poll() is None for p in stack.processes.values()):
                 time.sleep(0.5)
             ended = next(p for p in stack.processes.values() if p.child.poll() is not None)
