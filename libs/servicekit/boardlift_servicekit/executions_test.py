@@ -5,7 +5,7 @@ from boardlift.errors import CancelledError
 from boardlift.v1 import toolchain_pb2, transform_pb2
 
 from boardlift_servicekit.artifacts import LocalStore
-from boardlift_servicekit.executions import Executions, artifacts_in, request_key
+from boardlift_servicekit.executions import Executions, artifacts_in, code_version, request_key
 
 
 class Counter:
@@ -162,3 +162,13 @@ def test_finds_artifacts_at_any_depth():
     result.model.sha256 = "a" * 64
     result.failure.log.sha256 = "b" * 64
     assert {r.sha256[0] for r in artifacts_in(result)} == {"a", "b"}
+
+
+def test_code_version_follows_every_source_but_tests(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/a.py").write_text("x = 1")
+    first = code_version(tmp_path)
+    (tmp_path / "sub/a_test.py").write_text("assert True")
+    assert code_version(tmp_path) == first
+    (tmp_path / "sub/a.py").write_text("x = 2")
+    assert code_version(tmp_path) != first

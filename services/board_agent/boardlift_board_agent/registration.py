@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from typing import Any, Protocol
 
@@ -67,6 +68,7 @@ class Registration:
     def start(self) -> None:
         """Begin to renew in the background."""
         self._task = asyncio.create_task(self._loop())
+        self._task.add_done_callback(self._ended)
 
     async def hold(self, gate: Gate) -> None:
         """Let health and leases decide whether `gate` takes work."""
@@ -132,6 +134,12 @@ class Registration:
             await self._gate.resume()
         else:
             self._gate.pause()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A board that can't renew must not look healthy: end the process, so that its supervisor starts it again."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.error("registration_broke", exc_info=error)
+            signal.raise_signal(signal.SIGTERM)
 
     async def _loop(self) -> None:
         while not self._stopping:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from boardlift.errors import InternalError, UnsupportedError
 from boardlift.v1 import board_agent_pb2, queue_pb2
-from boardlift_servicekit.executions import Emitter, Executions, request_key
+from boardlift_servicekit.executions import Emitter, Executions, code_version, request_key
 from boardlift_servicekit.stage_calls import Emit, execution_id
 
-from boardlift_board_agent import __version__
 from boardlift_board_agent.bench import Parts
 from boardlift_board_agent.compare_models import compare_models
 from boardlift_board_agent.convert import info_message, state_message
@@ -20,6 +20,7 @@ from boardlift_board_agent.run_model import run_model
 from boardlift_board_agent.watch_board import BoardWatch
 
 Result = board_agent_pb2.RunResult
+STAGE_VERSION = code_version(Path(__file__).parent)
 Perform = Callable[[Any, Parts, Emitter], Awaitable[Any]]
 
 
@@ -59,7 +60,7 @@ class Agent:
 
     def _share(self, stage: str, request: Any, name: str, kind: Any, perform: Perform) -> AsyncIterator[Any]:
         system = self.watch.facts.os_version or ""  # versions of the runtime are known only after the first run
-        key = request_key(stage, __version__, request, self.board_id, system, str(self.watch.facts.simulated))
+        key = request_key(stage, STAGE_VERSION, request, self.board_id, system, str(self.watch.facts.simulated))
 
         async def work(emit: Emitter) -> Any:
             result = await perform(request, self.parts, emit)

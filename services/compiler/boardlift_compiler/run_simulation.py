@@ -180,13 +180,12 @@ def _compare_reference(inputs: SimulateInputs, outcome: SimulateOutcome) -> None
             outcome.failure = make_failure("REFERENCE_MISMATCH", ", ".join(list(got)[:5]))
             return
         outcome.outputs = [compare_output(n, got[n], reference[n]) for n in names]
-        for name in got:
-            if name not in reference:
-                outcome.findings.append(
-                    Finding(
-                        "OUTPUT_WITHOUT_REFERENCE", "warning", f"There is no float reference for output {name}.", name
-                    )
-                )
+        # An output that nothing was compared with is not proven: the variant fails by default.
+        for code, missing, text in (
+            ("OUTPUT_WITHOUT_REFERENCE", sorted(set(got) - set(reference)), "There is no float reference for output"),
+            ("OUTPUT_MISSING", sorted(set(reference) - set(got)), "The quantised model has no output"),
+        ):
+            outcome.findings += [Finding(code, "error", f"{text} {name}.", name) for name in missing]
     except ShapeMismatchError as error:
         outcome.failure = make_failure("REFERENCE_MISMATCH", str(error)[:200])
     except RefusedError as error:

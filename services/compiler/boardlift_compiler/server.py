@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -21,7 +22,7 @@ from boardlift_servicekit.artifact_service import SERVICE as ARTIFACT_SERVICE
 from boardlift_servicekit.artifact_service import ArtifactServicer
 from boardlift_servicekit.artifacts import ArtifactStore, LocalStore, RemoteStore
 from boardlift_servicekit.channels import connect
-from boardlift_servicekit.executions import Executions, as_responses, execution_id, request_key
+from boardlift_servicekit.executions import Executions, as_responses, code_version, execution_id, request_key
 from boardlift_servicekit.server import Host, wait_for_signal
 from google.protobuf.message import Message
 
@@ -32,6 +33,7 @@ from boardlift_compiler.history import History
 from boardlift_compiler.read_config import read_config
 from boardlift_compiler.run_folder import sweep
 from boardlift_compiler.run_mapper import Limits
+from boardlift_compiler.run_simulation import toolchain_side
 from boardlift_compiler.run_stages import StageRunner
 from boardlift_compiler.settings import AllSettings, Settings
 from boardlift_compiler.spec import PRESETS, TARGET
@@ -39,7 +41,7 @@ from boardlift_compiler.toolchain import REMEDY, missing_cpu_flags, probe_toolch
 from boardlift_compiler.warm_start import WarmStart
 
 _LOG = structlog.get_logger()
-STAGE_VERSION = "1"
+STAGE_VERSION = code_version(Path(__file__).parent, toolchain_side("run_quantised.py").parent)
 COMPILER_SERVICE = "boardlift.v1.CompilerService"
 SERVER_SERVICE = "boardlift.v1.ServerService"
 MAX_YAML_BYTES = 1 << 20

@@ -94,6 +94,10 @@ def summary(found: inspect.ModelSummary) -> transform_pb2.ModelSummary:
     )
 
 
+OUR_FAULTS = frozenset({"PASS_FAILED", "RESULT_NOT_LEGAL", "CANCELLED"})
+"""Reasons that blame our code, not the input: such results are never stored, and the stage is tried again."""
+
+
 def failure(refusal: Refusal) -> toolchain_pb2.StageFailure:
     """Why the input was refused."""
     subject = next(
@@ -105,7 +109,7 @@ def failure(refusal: Refusal) -> toolchain_pb2.StageFailure:
         subject=subject[:500],
         remedy=refusal.remedy[:2000],
         evidence=[f"{k}: {v}"[:500] for k, v in refusal.metadata.items()],
-        user_fault=True,
+        user_fault=refusal.reason not in OUR_FAULTS,
         transform_pass=refusal.metadata.get("pass", ""),
     )
 

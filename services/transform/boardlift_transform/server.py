@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import onnx
 import onnxruntime
 from boardlift.datasets.archive import Dataset, read_dataset, write_dataset
 from boardlift.errors import InvalidInputError, NotFoundError
 from boardlift.v1 import artifact_pb2, toolchain_pb2, toolchain_pb2_grpc, transform_pb2, transform_pb2_grpc
 from boardlift_servicekit import channels
 from boardlift_servicekit.artifacts import ArtifactStore, LocalStore, RemoteStore
-from boardlift_servicekit.executions import Emitter, Executions, as_responses, execution_id, request_key
+from boardlift_servicekit.executions import Emitter, Executions, as_responses, code_version, execution_id, request_key
 from boardlift_servicekit.server import Host, ServerSettings
 
 from boardlift_transform import convert
@@ -35,7 +36,7 @@ from boardlift_transform.targets import find_target
 from boardlift_transform.transform_model import TransformResult, transform_loaded
 
 SERVICE = "boardlift.v1.TransformService"
-STAGE_VERSION = "1"
+STAGE_VERSION = code_version(Path(__file__).parent)
 VERSION = "0.1.0"
 ONNX_TYPE = "application/onnx"
 NPZ_TYPE = "application/x-npz"
@@ -92,7 +93,7 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
     async def TransformModel(self, request: transform_pb2.TransformModelRequest, context: Any) -> AsyncIterator[Any]:
         """Transform and prove; equal requests share one run."""
         wanted = convert.request_from(request.spec)
-        key = request_key("transform", STAGE_VERSION, request, VERSION, onnxruntime.__version__)
+        key = request_key("transform", STAGE_VERSION, request, onnx.__version__, onnxruntime.__version__)
 
         async def work(emitter: Emitter) -> transform_pb2.TransformResult:
             return await self._transform(request, wanted, emitter)
