@@ -18,6 +18,7 @@ from boardlift_transform.inspect import summarise
 from boardlift_transform.load_model import load_model
 from boardlift_transform.passes import PASSES
 from boardlift_transform.plan import Request, plan
+from boardlift_transform.record_steps import StepRecorder
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.render_text import plain, plan_text, refusal_text, result_data, result_text, summary_text
 from boardlift_transform.runner import run_plan
@@ -40,6 +41,12 @@ def _request_options(command: Any) -> Any:
             click.option("--precision", type=click.Choice(["int8", "int16"]), help="Precision it is meant for."),
             click.option("--opset", type=int, default=0, help="Opset to end at; default the target's."),
             click.option("--keep-foreign", is_flag=True, help="Keep operators of foreign domains."),
+            click.option("--diff", is_flag=True, help="Print the nodes that each pass adds, removes and rewrites."),
+            click.option(
+                "--keep-steps",
+                type=click.Path(file_okay=False, path_type=Path),
+                help="Folder for the model before and after each pass, for viewers.",
+            ),
             click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         )
     ):
@@ -99,7 +106,16 @@ def inspect(context: click.Context, model: Path, as_json: bool) -> None:
 @main.command()
 @_request_options
 @click.pass_context
-def explain(context: click.Context, /, model: Path, target: str, as_json: bool, **options: Any) -> None:
+def explain(
+    context: click.Context,
+    /,
+    model: Path,
+    target: str,
+    as_json: bool,
+    diff: bool,
+    keep_steps: Path | None,
+    **options: Any,
+) -> None:
     """Say what would be done to MODEL, why, and what is refused; changes and proves nothing."""
     request = _request(options)
     try:
@@ -107,7 +123,8 @@ def explain(context: click.Context, /, model: Path, target: str, as_json: bool, 
         loaded = load_model(model)
         working = loaded.to_ir()
         chosen = plan(profile, summarise(working, loaded.sha256), request)
-        reports = [] if chosen.refusals else run_plan(working, chosen.passes)
+        recorder = StepRecorder(working, keep_steps) if diff or keep_steps else None
+        reports = [] if chosen.refusals else run_plan(working, chosen.passes, recorder=recorder)
     except Refusal as refusal:
         return _refuse(context, refusal, as_json)
     if as_json:
@@ -117,7 +134,7 @@ def explain(context: click.Context, /, model: Path, target: str, as_json: bool, 
         ]
         click.echo(json.dumps({"passes": steps, "refusals": plain(chosen.refusals)}, indent=2))
     else:
-        click.echo(plan_text(chosen, dict(enumerate(reports))))
+        click.echo(plan_text(chosen, dict(enumerate(reports)), with_diff=diff))
     context.exit(REFUSED if chosen.refusals else 0)
 
 
@@ -138,6 +155,8 @@ def apply(
     out: Path | None,
     data: Path | None,
     snippet: bool,
+    diff: bool,
+    keep_steps: Path | None,
     **options: Any,
 ) -> None:
     """Transform MODEL, prove it equal, write it."""
@@ -145,14 +164,14 @@ def apply(
 
     request = _request(options)
     try:
-        result = transform_loaded(load_model(model), target, request, _samples(data))
+        result = transform_loaded(load_model(model), target, request, _samples(data), diff=diff, keep_steps=keep_steps)
     except Refusal as refusal:
         return _refuse(context, refusal, as_json)
     if out is not None:
         partial = out.with_name(out.name + ".partial")
         result.save(partial)
         partial.replace(out)
-    click.echo(json.dumps(result_data(result), indent=2) if as_json else result_text(result))
+    click.echo(json.dumps(result_data(result), indent=2) if as_json else result_text(result, with_diff=diff))
     if snippet:
         click.echo(result.snippet)
 

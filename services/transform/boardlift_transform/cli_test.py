@@ -70,3 +70,13 @@ def test_explaining_a_small_model_is_quick(policy: Path) -> None:
     start = time.monotonic()
     assert CliRunner().invoke(main, ["explain", str(policy)]).exit_code == 0
     assert time.monotonic() - start < 1.0
+
+
+def test_diff_shows_nodes_per_pass_and_steps_are_kept(policy: Path, tmp_path: Path) -> None:
+    for command in ("explain", "apply"):
+        code, text = run(command, policy, "--outputs", "actions", "--diff")
+        assert code == 0 and "~ " in text and "operator Gemm -> Conv" in text and "(made by lift-to-4d)" in text
+    code, text = run("apply", policy, "--diff", "--json", "--keep-steps", tmp_path / "steps")
+    diffs = [step["diff"] for step in json.loads(text)["passes"]]
+    assert code == 0 and any(d["rewritten"] for d in diffs)
+    assert (tmp_path / "steps/00-original.onnx").exists()

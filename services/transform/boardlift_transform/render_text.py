@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from boardlift_transform.diff_graph import diff_lines
 from boardlift_transform.inspect import ModelSummary
 from boardlift_transform.plan import Plan
 from boardlift_transform.refusal import Refusal
+from boardlift_transform.runner import PassReport
 from boardlift_transform.transform_model import TransformResult
 
 SHOWN = 8
@@ -55,7 +57,7 @@ def refusal_text(refusal: Refusal) -> str:
     return "\n".join(lines)
 
 
-def plan_text(chosen: Plan, reports: Mapping[int, Any]) -> str:
+def plan_text(chosen: Plan, reports: Mapping[int, Any], with_diff: bool = False) -> str:
     """A plan, one line per pass; what it would change where a dry run is at hand."""
     lines = []
     for index, step in enumerate(chosen.passes):
@@ -68,6 +70,7 @@ def plan_text(chosen: Plan, reports: Mapping[int, Any]) -> str:
                 lines.append(f"    ... and {len(report.applied) - SHOWN} more")
             lines += [f"    left alone {s.node}: {s.reason}" for s in report.skipped[:SHOWN]]
             lines += [f"    assumed {a}" for a in report.assumptions]
+            lines += _diff(report) if with_diff else []
     return "\n".join([*lines, *(refusal_text(r) for r in chosen.refusals)])
 
 
@@ -86,9 +89,17 @@ def summary_text(found: ModelSummary) -> str:
     return "\n".join(lines)
 
 
-def result_text(result: TransformResult) -> str:
+def _diff(report: PassReport) -> list[str]:
+    return [f"    {line}" for line in diff_lines(report.diff)] if report.diff is not None else []
+
+
+def result_text(result: TransformResult, with_diff: bool = False) -> str:
     """A result: changes, I/O map, proof."""
-    lines = [f"{r.id:22s} {len(r.applied):5d} changes  {r.seconds * 1e3:7.1f} ms" for r in result.passes if r.applied]
+    lines = []
+    for r in result.passes:
+        details = _diff(r) if with_diff else []
+        if r.applied or details:
+            lines += [f"{r.id:22s} {len(r.applied):5d} changes  {r.seconds * 1e3:7.1f} ms", *details]
     lines += [f"assumed    {a}" for a in result.assumptions]
     for entry in result.io_map:
         new = entry.after

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from boardlift_transform.diff_graph import GraphDiff
 from boardlift_transform.pass_result import Applied, PassResult, Skipped
 from boardlift_transform.passes import PASSES_BY_ID
 from boardlift_transform.plan import PlannedPass
+from boardlift_transform.record_steps import StepRecorder
 from boardlift_transform.refusal import Refusal
 
 # What reading a graph that is not legal ONNX ends in: wrong ranks, types, missing attributes.
@@ -38,15 +40,23 @@ class PassReport:
     """Nodes before."""
     nodes_after: int
     """Nodes after."""
+    diff: GraphDiff | None = None
+    """Nodes added, removed and rewritten, when it was asked for."""
 
 
-def run_plan(model: ir.Model, steps: Sequence[PlannedPass], listener: Listener | None = None) -> list[PassReport]:
+def run_plan(
+    model: ir.Model,
+    steps: Sequence[PlannedPass],
+    listener: Listener | None = None,
+    recorder: StepRecorder | None = None,
+) -> list[PassReport]:
     """Apply the steps to `model` in place.
 
     Args:
         model: Edited in place: hand over a copy.
         steps: What to run.
         listener: Called as (pass id, index, count) before each step.
+        recorder: Told about the model after each step.
 
     Raises:
         Refusal: From a pass; its metadata gets the pass id.
@@ -69,6 +79,8 @@ def run_plan(model: ir.Model, steps: Sequence[PlannedPass], listener: Listener |
                 remedy=f"run onnx.checker on the model; if that finds nothing, skip {step.id} and report the model",
                 metadata={"pass": step.id},
             ) from error
+        seconds = time.perf_counter() - started
+        diff = recorder.after(step.id, model, bool(result.applied)) if recorder is not None else None
         reports.append(
             PassReport(
                 id=step.id,
@@ -76,9 +88,10 @@ def run_plan(model: ir.Model, steps: Sequence[PlannedPass], listener: Listener |
                 applied=tuple(result.applied),
                 skipped=tuple(result.skipped),
                 assumptions=tuple(result.assumptions),
-                seconds=time.perf_counter() - started,
+                seconds=seconds,
                 nodes_before=before,
                 nodes_after=len(model.graph),
+                diff=diff,
             )
         )
     return reports

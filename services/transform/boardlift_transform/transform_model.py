@@ -17,6 +17,7 @@ from boardlift_transform.io_map import IoEntry, snippet
 from boardlift_transform.load_model import LoadedModel, load_model
 from boardlift_transform.plan import Plan, PlannedPass, Request, plan
 from boardlift_transform.prove import WRONG, Proof, Subject, draw_samples, open_original, prove
+from boardlift_transform.record_steps import StepRecorder
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.runner import Listener, PassReport, run_plan
 from boardlift_transform.targets import find_target
@@ -79,6 +80,8 @@ def transform(
     external: Mapping[str, Path] | None = None,
     listener: Listener | None = None,
     verify: bool = True,
+    diff: bool = False,
+    keep_steps: Path | None = None,
 ) -> TransformResult:
     """Bring a model into the form that a target's toolchain takes, and prove that it computes the same.
 
@@ -97,6 +100,8 @@ def transform(
         external: External weight files by name, for a model given as bytes.
         listener: Told about each step.
         verify: False leaves the two reference runs out (for timing the rest); the result then carries no comparison.
+        diff: Keep the nodes that each step added, removed and rewrote (`passes[i].diff`).
+        keep_steps: Folder for the model before the first step and after each one that changed it, for viewers.
 
     Raises:
         Refusal: When the model cannot be transformed, or the result is not equal to the original.
@@ -111,7 +116,7 @@ def transform(
         opset=opset,
         keep_foreign_domains=keep_foreign_domains,
     )
-    return transform_loaded(load_model(model, external), target, request, samples, listener, verify)
+    return transform_loaded(load_model(model, external), target, request, samples, listener, verify, diff, keep_steps)
 
 
 def transform_loaded(
@@ -121,6 +126,8 @@ def transform_loaded(
     samples: Mapping[str, Array] | None = None,
     listener: Listener | None = None,
     verify: bool = True,
+    diff: bool = False,
+    keep_steps: Path | None = None,
 ) -> TransformResult:
     """`transform` for a model that is loaded and a request that is built."""
     profile = find_target(target)
@@ -131,11 +138,12 @@ def transform_loaded(
     chosen = plan(profile, before, request)
     if chosen.refusals:
         raise chosen.refusals[0]
+    recorder = StepRecorder(working, keep_steps) if diff or keep_steps is not None else None
     shaping = 1 + max((i for i, step in enumerate(chosen.passes) if step.id == "fix-dynamic-dims"), default=-1)
-    reports = run_plan(working, chosen.passes[:shaping], listener)
+    reports = run_plan(working, chosen.passes[:shaping], listener, recorder)
     inputs = concrete_inputs(loaded, working, request)
     original = open_original(loaded.proto) if verify else None  # a model that does not run is refused before any work
-    reports += run_plan(working, chosen.passes[shaping:], listener)
+    reports += run_plan(working, chosen.passes[shaping:], listener, recorder)
     findings = check_result(working, profile, request.opset or profile.opset, partial=bool(request.passes))
     if listener is not None:
         listener("prove-equivalence", len(chosen.passes), len(chosen.passes))
@@ -145,7 +153,7 @@ def transform_loaded(
     proof = prove(subject, verify)
     if proof.passed and proof.batch == WRONG:
         step = PlannedPass("pin-batch", "batch 8 ran but differed from single runs: the calibrator must use batch 1")
-        reports += run_plan(working, [step], listener)
+        reports += run_plan(working, [step], listener, recorder)
         chosen = replace(chosen, passes=(*chosen.passes, step))
         subject = Subject(loaded, inputs, working, chosen, feeds, is_random, original)
     proof = prove(subject, verify)

@@ -12,7 +12,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from boardlift_transform.edit_graph import used_opset
+from boardlift_transform.edit_graph import PROVENANCE, used_opset
 from boardlift_transform.park_weights import park_weights
 from boardlift_transform.passes._base import ROUNDING, Parameter, Pass, PassResult
 
@@ -26,10 +26,12 @@ def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
     before = used_opset(model)
     if before != target:
         nodes_before = sum(1 for _ in model.graph.all_nodes())
+        origins = {_identity(node): node.metadata_props.get(PROVENANCE, "") for node in model.graph.all_nodes()}
         with park_weights(model) as parked:
             converted = downgrade(ir.to_proto(model), target)
             _adopt(model, ir.from_proto(converted))
             parked.restore(model)
+        _name_origins(model, origins)
         result.apply("graph", f"opset {before}, {nodes_before} nodes", f"opset {target}, {len(model.graph)} nodes")
     if model.ir_version != ir_version:
         result.apply("graph", f"IR {model.ir_version}", f"IR {ir_version}")
@@ -42,6 +44,18 @@ def _adopt(model: ir.Model, other: ir.Model) -> None:
     model.graph = other.graph
     model.functions.clear()
     model.functions.update(other.functions)
+
+
+def _identity(node: ir.Node) -> tuple[str, str]:
+    return node.op_type, (node.outputs[0].name or "") if node.outputs else ""
+
+
+def _name_origins(model: ir.Model, origins: Mapping[tuple[str, str], str]) -> None:
+    """Write the pass that made it on every node; the conversion keeps no metadata."""
+    for node in model.graph.all_nodes():
+        made_by = origins.get(_identity(node), PASS.id)
+        if made_by:
+            node.metadata_props[PROVENANCE] = made_by
 
 
 PASS = Pass(
