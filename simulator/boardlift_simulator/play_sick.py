@@ -10,6 +10,7 @@
 | `hanging` | prints its first lines and never ends |
 | `dying=K` | kills itself by SIGKILL after K frames or outputs (default half way) |
 | `wrong` | one output value in sixteen is off |
+| `restless` | the same in every second inference only; counted in BOARDLIFT_SIMULATOR_STATE |
 | `misread` | outputs are written densely though the stride says padded: the memcpy mistake |
 | `skew` | the runtime is older than the model's builder |
 | `diskfull` | dump files are cut short and the tool fails |
@@ -36,6 +37,7 @@ DEFAULTS = {
     "hanging": 1.0,
     "dying": 0.0,
     "wrong": 1.0,
+    "restless": 1.0,
     "misread": 1.0,
     "skew": 1.0,
     "diskfull": 1.0,
@@ -50,7 +52,7 @@ class Sickness:
     words: dict[str, float] = field(default_factory=dict)
     """Word -> its number."""
     state: Path | None = None
-    """Folder that remembers between starts; needed by `flaky`."""
+    """Folder that remembers between starts; needed by `flaky` and `restless`."""
 
     def has(self, word: str) -> bool:
         """True when this goes wrong."""
@@ -64,13 +66,23 @@ class Sickness:
         """
         if self.has("oom"):
             raise BoardError(OUT_OF_MEMORY, "ion alloc failed")
-        if self.has("flaky") and self.state is not None:
-            counter = self.state / "flaky"
-            seen = int(counter.read_text()) if counter.is_file() else 0
-            if seen < int(self.words["flaky"]):
-                self.state.mkdir(parents=True, exist_ok=True)
-                counter.write_text(str(seen + 1))
-                raise BoardError(TASK_FAILED, "infer task failed")
+        if self.has("flaky") and self._seen("flaky", int(self.words["flaky"])) < int(self.words["flaky"]):
+            raise BoardError(TASK_FAILED, "infer task failed")
+
+    def spoils(self) -> bool:
+        """True when this inference's outputs are off."""
+        return self.has("wrong") or (self.has("restless") and self._seen("restless") % 2 == 1)
+
+    def _seen(self, word: str, most: int = 1 << 30) -> int:
+        """How often this was asked before; counts up to `most`, and without a state folder not at all."""
+        if self.state is None:
+            return most
+        counter = self.state / word
+        seen = int(counter.read_text()) if counter.is_file() else 0
+        if seen < most:
+            self.state.mkdir(parents=True, exist_ok=True)
+            counter.write_text(str(seen + 1))
+        return seen
 
     def hang(self) -> None:
         """Never returns when `hanging`."""

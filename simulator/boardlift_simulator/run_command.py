@@ -159,7 +159,7 @@ def _infer(options: Options, loaded: Loaded, sick: Sickness, environment: dict[s
         folder = Path(options.text["dump_path"] or ".")
         if not folder.is_dir():
             raise BoardError(INVALID_ARGUMENT, "dump_path does not exist")
-        if sick.has("wrong"):
+        if sick.spoils():
             outputs = {**outputs, **{f.name: _spoil(outputs[f.name]) for f in loaded.outputs}}
         dump_outputs(outputs, loaded.outputs, folder, options, sick.has("misread"), sick.has("diskfull"))
     return 0

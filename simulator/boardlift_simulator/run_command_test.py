@@ -224,6 +224,13 @@ def test_wrong_outputs_differ(tool: Tool) -> None:
     assert right != wrong
 
 
+def test_restless_answers_differently_every_second_time(tool: Tool) -> None:
+    path = tool.feed("x", np.random.default_rng(6).standard_normal((1, 1, 1, 225)).astype(np.float32))
+    state = str(tool.folder / "state")
+    one, two, three = (tool.infer("policy16", [path], n, sick="restless", state=state) for n in ("a", "b", "c"))
+    assert one == three != two
+
+
 def test_missing_toolchain_says_how_to_get_it(tool: Tool, tmp_path: Path) -> None:
     tool.environment["BOARDLIFT_TOOLCHAIN"] = str(tmp_path / "nowhere")
     done = tool("model_info")

@@ -5,6 +5,7 @@
 Good ones: policy16 policy8 (an Elu MLP, 225 -> 12), plain and padded (two inputs, a CPU Softmax between two subgraphs;
 padded has integer outputs), camera (NV12 picture, NHWC integer outputs with per-channel scales), twins (two inputs of
 equal shape), softend (Softmax on the CPU at the end), older (the policy of another round).
+pool16 (int16, a MaxPool padded at its end only: the vendor's simulator and the vendor's quantised model disagree on it).
 Broken ones: unnormalised (calibrated with values 255 times too large), few (calibrated with two quiet samples),
 overflow and overflow16 (one hidden channel a thousand times louder than the others).
 """
@@ -133,6 +134,18 @@ def softend() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
     return graph, {"x": (1, 16, 1, 1)}
 
 
+def pool() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
+    rng = np.random.default_rng(14)
+    constants = [tensor(rng.standard_normal((8, 4, 1, 1)), "w0"), tensor(rng.standard_normal((8, 8, 1, 1)) / 3, "w1")]
+    nodes = [
+        helper.make_node("Conv", ["x", "w0"], ["c"], name="before"),
+        helper.make_node("MaxPool", ["c"], ["p"], name="pool", kernel_shape=[3, 3], strides=[2, 2], pads=[0, 0, 1, 1]),
+        helper.make_node("Conv", ["p", "w1"], ["y"], name="after"),
+    ]
+    graph = helper.make_graph(nodes, "pool", [floats("x", (1, 4, 8, 8))], [floats("y", (1, 8, 4, 4))], constants)
+    return graph, {"x": (1, 4, 8, 8)}
+
+
 MODELS = {
     "policy16": (policy, {"optimization": "set_all_nodes_int16"}, {}, "featuremap"),
     "policy8": (policy, {}, {}, "featuremap"),
@@ -141,6 +154,7 @@ MODELS = {
     "camera": (camera, {}, {"remove_node_type": "Dequantize"}, "nv12"),
     "twins": (twins, {}, {}, "featuremap"),
     "softend": (softend, {}, {}, "featuremap"),
+    "pool16": (pool, {"optimization": "set_all_nodes_int16"}, {}, "featuremap"),
     "older": (older, {}, {}, "featuremap"),
     "unnormalised": (policy, {}, {}, "featuremap"),
     "few": (policy, {}, {}, "featuremap"),
