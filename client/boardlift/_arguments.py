@@ -41,7 +41,7 @@ def dataset_file(data: Any, folder: Path) -> Path:
         from boardlift.datasets import Dataset, write_dataset
     except ModuleNotFoundError as error:
         raise PreconditionError(
-            "Samples in memory need numpy.", reason="NUMPY_MISSING", remedy="pip install 'boardlift[data]'"
+            "Samples in memory need numpy.", reason="NUMPY_MISSING", remedy="pip install numpy"
         ) from error
 
     dataset = Dataset(dict(data)) if isinstance(data, Mapping) else data

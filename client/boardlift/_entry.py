@@ -12,6 +12,6 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("click", "rich"):
             raise
-        sys.stderr.write("boardlift: the command line is not installed. Remedy: pip install 'boardlift[cli]'\n")
+        sys.stderr.write("boardlift: the command line is not installed. Remedy: pip install click rich numpy\n")
         sys.exit(3)
     run()

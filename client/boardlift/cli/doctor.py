@@ -64,9 +64,8 @@ def _client_checks() -> Iterator[Check]:
         try:
             yield Check(name, "ok", metadata.version(name))
         except metadata.PackageNotFoundError:
-            optional = {"numpy": "data", "pillow": "images"}.get(name, "cli")
             state = "missing" if name in ("grpcio", "protobuf") else "warning"
-            yield Check(name, state, "not installed", f"pip install 'boardlift[{optional}]'")
+            yield Check(name, state, "not installed", f"pip install {name}")
 
 
 def _server_checks(session: Session) -> Iterator[Check]:

@@ -25,7 +25,9 @@ def jobs(context: click.Context) -> None:
 
 
 @jobs.command("ls")
-@click.option("--state", default="", help="Only jobs in this state: queued, running, succeeded, failed, cancelled.")
+@click.option(
+    "--state", default="", help="Only jobs in this state: queued, running, succeeded, failed, cancelling, cancelled."
+)
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="At most so many.")
 @pass_session
 def list_jobs(session: Session, state: str = "", limit: int = 20) -> int:

@@ -89,7 +89,7 @@ def _load_image(path: Path, options: ImageOptions) -> Array:
         from PIL import Image, UnidentifiedImageError
     except ImportError as error:
         raise PreconditionError(
-            "Reading pictures needs Pillow.", reason="PILLOW_MISSING", remedy="pip install 'boardlift[images]'"
+            "Reading pictures needs Pillow.", reason="PILLOW_MISSING", remedy="pip install pillow"
         ) from error
     try:
         with Image.open(path) as image:
