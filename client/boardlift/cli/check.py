@@ -9,7 +9,9 @@ import click
 from boardlift import _convert
 from boardlift._outcome import FAIL, INPUT_WRONG
 from boardlift._requests import RunOptions, transform_spec
+from boardlift.cli.explore_options import Exploration
 from boardlift.cli.parse import parse_shapes, split_names
+from boardlift.cli.remedies import explore_remedies
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.cli.stage_output import StageLines, print_check, print_findings
 from boardlift.message_json import message_to_plain
@@ -22,6 +24,8 @@ from boardlift.message_json import message_to_plain
 @click.option("--skip-pass", "skip_passes", multiple=True, help="Transform pass that must not run.")
 @click.option("--target", default="rdk-x5", show_default=True, help="Chip and toolchain.")
 @click.option("--precision", type=click.Choice(["int8", "int16"]), default=None, help="Precision it is meant for.")
+@click.option("--try-remedies", is_flag=True, help="Build every remedy and rank them, as `boardlift remedies` does.")
+@click.option("--data", default="", help="Dataset .npz; needed by --try-remedies only.")
 @click.option("--all", "every_node", is_flag=True, help="List every node, not only those with a reason.")
 @pass_session
 def check(
@@ -32,9 +36,20 @@ def check(
     skip_passes: tuple[str, ...],
     target: str,
     precision: str | None,
+    try_remedies: bool,
+    data: str,
     every_node: bool,
 ) -> int:
     """Say which nodes of MODEL run on the BPU, which on the CPU, why, and what helps."""
+    if try_remedies:
+        if not data:
+            raise click.UsageError("--try-remedies builds the model and needs --data DATASET.npz")
+        if skip_passes or every_node:
+            raise click.UsageError(
+                "--try-remedies takes neither --skip-pass nor --all; `boardlift remedies --without-pass` starts"
+                " without a pass"
+            )
+        return explore_remedies(session, Exploration(model, data, outputs, shapes, target), precision or "int8")
     options = RunOptions(
         target=target, outputs=split_names(outputs), input_shapes=parse_shapes(shapes), skip_passes=skip_passes
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -41,15 +42,41 @@ def remedies(
     level: str,
 ) -> int:
     """Say why nodes of MODEL run on the CPU and what helps, by building every remedy."""
+    exploration = Exploration(model, data, outputs, shapes, target)
+    return explore_remedies(
+        session, exploration, precision, split_names(without), split_names(extra), dry_run=dry_run, level=level
+    )
+
+
+def explore_remedies(
+    session: Session,
+    exploration: Exploration,
+    precision: str,
+    without: Sequence[str] = (),
+    extra: Sequence[str] = (),
+    *,
+    dry_run: bool = False,
+    level: str = "O2",
+) -> int:
+    """Transform, try the remedies and print them; returns the exit code.
+
+    Args:
+        session: The run of the command line.
+        exploration: The model and its data.
+        precision: What it is built in; `int8` or `int16`.
+        without: Planned passes to start without.
+        extra: Passes to try on top.
+        dry_run: Name remedies, try none.
+        level: Optimise level of the builds.
+    """
     with ExploreClient(session.connection) as client:
-        exploration = Exploration(model, data, outputs, shapes, target)
-        prepared = exploration.prepare(session, client, split_names(without), split_names(extra))
+        prepared = exploration.prepare(session, client, without, extra)
         if prepared.refused is not None:
             return report_refusal(session, prepared.refused, INPUT_WRONG)
         request = explore_pb2.TryRemediesRequest(
             form=prepared.forms[0],
             alternatives=prepared.forms[1:],
-            target=target,
+            target=exploration.target,
             try_remedies=not dry_run,
             optimize_level=level,
         )

@@ -18,3 +18,18 @@ def test_dry_run_and_json(boardlift, server, model, data):
     answer = boardlift("remedies", model, "--data", data, "--precision", "int16", "--json").json
     assert answer["remedies"][0]["name"] == "int16"
     assert server.explore.requests[-1].variant.preset == "int16"
+
+
+def test_check_tries_remedies_when_asked(boardlift, server, model, data):
+    ended = boardlift("check", model, "--try-remedies", "--data", data, "--precision", "int16")
+    assert ended.code == 0
+    assert ended.out == boardlift("remedies", model, "--data", data, "--precision", "int16").out
+    mine, theirs = server.explore.requests[-2:]
+    assert mine == theirs and mine.try_remedies and mine.variant.preset == "int16"
+
+
+def test_check_says_what_trying_remedies_needs(boardlift, model, data):
+    ended = boardlift("check", model, "--try-remedies")
+    assert ended.code == 2 and "--data" in ended.err
+    ended = boardlift("check", model, "--try-remedies", "--data", data, "--skip-pass", "gemm-to-conv")
+    assert ended.code == 2 and "--without-pass" in ended.err
