@@ -1,14 +1,15 @@
 """Seeded twins of image classifiers whose compile figures the vendor published: same graph, random weights.
 
 Graphs are those of the public YOLOv8n-cls and YOLO11n-cls exports for 224 x 224 (opset 11, IR 6, batch norm folded, no
-final Softmax). Weights are Laplace-distributed: the vendor's compiler packs weights, and trained ones pack like that. The
-last convolution of each bottleneck gets a larger gain, so that it sets the range of the Concat behind it and the other
-branches are requantised, as in the published logs.
+final Softmax). Weights are Laplace-distributed: the vendor's compiler packs weights, and trained ones pack like that.
+The last convolution of each bottleneck gets a larger gain, so that it sets the range of the Concat behind it and the
+other branches are requantised, as in the published logs.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,7 @@ class _Network:
         self.weights.append(numpy_helper.from_array(value, name))
         return name
 
-    def node(self, op: str, name: str, inputs: list[str], **attributes: object) -> str:
+    def node(self, op: str, name: str, inputs: list[str], **attributes: Any) -> str:
         self.nodes.append(helper.make_node(op, inputs, [f"{name}_output_0"], name=name, **attributes))
         return f"{name}_output_0"
 
@@ -86,9 +87,7 @@ class _Network:
         for k in range(repeats):
             inner = f"{name}/m.{k}"
             h = links[-1]
-            links.append(
-                self.c3k(inner, h, width) if nested else self.bottleneck(inner, h, width, int(width * hidden))
-            )
+            links.append(self.c3k(inner, h, width) if nested else self.bottleneck(inner, h, width, int(width * hidden)))
         joined = self.node("Concat", f"{name}/Concat", links, axis=1)
         return self.conv(f"{name}/cv2", joined, ((2 + repeats) * width, size[1]))
 
