@@ -44,8 +44,22 @@ class LoadedModel:
         return model
 
     def to_ir(self) -> ir.Model:
-        """A fresh editable graph; weights are shared with the proto, not copied."""
-        return ir.from_proto(self.proto)
+        """A fresh editable graph; weights are shared with the proto, not copied.
+
+        Raises:
+            Refusal: MODEL_CORRUPT, for types that do not exist.
+        """
+        try:
+            return ir.from_proto(self.proto)
+        except ir.serde.SerdeError as error:
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            raise Refusal(
+                "MODEL_CORRUPT",
+                f"the graph holds what ONNX does not know: {str(cause)[:200]}",
+                remedy="export it again",
+            ) from error
 
 
 def load_model(source: onnx.ModelProto | bytes | str | Path, external: Mapping[str, Path] | None = None) -> LoadedModel:

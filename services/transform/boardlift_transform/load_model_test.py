@@ -205,3 +205,15 @@ def test_nan_weights_are_named() -> None:
     bad[0, 0] = np.nan
     model.graph.initializer[0].CopyFrom(numpy_helper.from_array(bad, model.graph.initializer[0].name))
     assert reason_of(model) == "CONSTANT_NAN"
+
+
+@pytest.mark.parametrize("damage", ["type", "kind"])
+def test_types_that_do_not_exist_are_refused(damage: str) -> None:
+    model = elu_policy()
+    if damage == "type":
+        model.graph.input[0].type.tensor_type.elem_type = 33
+    else:
+        model.graph.input[0].type.optional_type.elem_type.sequence_type.SetInParent()
+    with pytest.raises(Refusal) as caught:
+        transform(model.SerializeToString())
+    assert caught.value.reason == "MODEL_CORRUPT"
