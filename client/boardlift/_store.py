@@ -57,6 +57,8 @@ class Store:
         self.connection = server
         self._timeout_s = timeout_s
         self._patience_s = patience_s
+        self.on_wait: Callable[[], None] | None = None
+        """Told once per call that the server is away and the call is being repeated."""
         self._metadata = server.metadata()
         self._channel = server.open(grpc)
         self._artifacts = artifact_pb2_grpc.ArtifactServiceStub(self._channel)
@@ -112,7 +114,7 @@ class Store:
             BoardliftError: It is unknown, or the bytes don't match.
         """
         sha256 = artifact if isinstance(artifact, str) else artifact.sha256
-        download, retry = _transfer.Download(sha256, Path(target)), Retry(self._patience_s)
+        download, retry = _transfer.Download(sha256, Path(target)), self._retry()
         timeout_s = _transfer.transfer_timeout_s(getattr(artifact, "size_bytes", 0) or (1 << 30))
         try:
             while True:
@@ -133,9 +135,12 @@ class Store:
         with tempfile.TemporaryDirectory(prefix="boardlift-") as folder:
             return self.fetch(sha256, Path(folder) / "artifact").read_bytes()
 
+    def _retry(self) -> Retry:
+        return Retry(self._patience_s, on_wait=self.on_wait)
+
     def _call(self, method: Callable[..., Any], request: Any) -> Any:
         """Make a short call that may be repeated: reads, and writes whose request names its effect."""
-        retry = Retry(self._patience_s)
+        retry = self._retry()
         while True:
             try:
                 return method(request, timeout=self._timeout_s, metadata=self._metadata)
@@ -143,7 +148,7 @@ class Store:
                 time.sleep(retry.pause_s(convert_error(error)))
 
     def _send(self, upload: _transfer.Upload) -> None:
-        retry, restarts = Retry(self._patience_s), _transfer.RESTARTS
+        retry, restarts = self._retry(), _transfer.RESTARTS
         timeout_s = _transfer.transfer_timeout_s(upload.artifact.size_bytes)
         status = artifact_pb2.GetUploadStatusRequest(sha256=upload.artifact.sha256)
         while True:

@@ -155,6 +155,14 @@ def test_a_call_to_a_server_that_is_down_says_what_to_do(boardlift, monkeypatch,
     assert "`make up`" in ended.json["error"]["remedy"] and "BOARDLIFT_TRANSFORM" in ended.json["error"]["remedy"]
 
 
+def test_an_outage_is_told_once_while_calls_are_repeated(boardlift, server):
+    server.fail("ListJobs", times=5)
+    ended = boardlift("jobs")
+    assert ended.code == 0 and ended.err.count(f"{server.address} does not answer; trying for up to 20 s") == 1
+    server.fail("ListJobs", times=5)
+    assert boardlift("jobs", "--json").err == ""
+
+
 def test_dataset_from_many_files_counts_those_it_does_not_name(boardlift, tmp_path):
     (tmp_path / "raw").mkdir()
     for number in range(23):

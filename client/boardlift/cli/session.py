@@ -50,8 +50,12 @@ class Session:
         return sys.stdin.isatty() and sys.stderr.isatty() and not self.json
 
     def client(self, patience_s: float = 20.0) -> Client:
-        """Connect to the orchestrator."""
-        return Client(self.connection, patience_s=patience_s)
+        """Connect to the orchestrator; an outage is told while calls are repeated."""
+        client = Client(self.connection, patience_s=patience_s)
+        client.on_wait = lambda: self.output.note(
+            f"{client.connection.address} does not answer; trying for up to {patience_s:.0f} s, Ctrl-C stops."
+        )
+        return client
 
     def stages(self, board: str = "") -> StageClient:
         """Connect to the stage services; `board` is the address of a board agent."""
