@@ -200,20 +200,20 @@ def choose_dtype(item: InputSpec, array: Array) -> str:
         return item.calibration_dtype
     if item.type_rt == "yuv444" and item.type_train != "yuv444":
         return "float32"
-    if item.is_image and (array.dtype.kind in "ub" or bool((array == np.rint(array.astype(np.float64))).all())):
+    if item.is_image and (array.dtype.kind in "ub" or all(bool((sample == np.rint(sample)).all()) for sample in array)):
         return "uint8"
     return "float32"
 
 
 def _converted(array: Array, dtype: str, item: InputSpec) -> Array:
-    if dtype in ("float32",):
-        return array.astype(np.float32)
     target = np.dtype(dtype)
+    if array.dtype == target or dtype == "float32":
+        return array.astype(target, copy=False)
     limits = np.iinfo(target)
-    rounded = np.rint(array.astype(np.float64))
-    if rounded.min() < limits.min or rounded.max() > limits.max or not np.array_equal(rounded, array):
+    whole = array.dtype.kind != "f" or all(bool((sample == np.rint(sample)).all()) for sample in array)
+    if array.min() < limits.min or array.max() > limits.max or not whole:
         raise RefusedError(make_failure("CALIBRATION_TYPE", item.name, (f"values do not fit {dtype}",)))
-    return rounded.astype(target)
+    return array.astype(target)
 
 
 def first_md5_of(array: Array) -> str:
