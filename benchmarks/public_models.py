@@ -90,6 +90,7 @@ def load_generator(folder: Path) -> Any:
 
 def load_subject(name: str, path: Path, generator: Any) -> Subject:
     """Make samples and run the user's own file on them, states chained."""
+    onnxruntime.set_default_logger_severity(3)  # files that list weights as inputs bring a page of warnings
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     chain = generator.CHAIN.get(name, {})
     outputs = [o.name for o in session.get_outputs()]

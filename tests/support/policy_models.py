@@ -87,6 +87,7 @@ def moe_policy(
     experts: int = 8,
     width: int = 2048,
     out: int = 256,
+    shortcut: bool = False,
 ) -> onnx.ModelProto:
     """Build a mixture of experts: `obs [1, 450] -> actions [1, 12]`.
 
@@ -99,6 +100,7 @@ def moe_policy(
         experts: Number of experts.
         width: Hidden width of all experts together.
         out: Output width of all experts together.
+        shortcut: True feeds the observation to the head too, beside the mixture.
     """
     g = _Graph(seed)
     hidden = g.add("Elu", "experts.0/Elu", [g.linear("experts.0", "obs", gate[0], width, 1.6)])
@@ -117,7 +119,10 @@ def moe_policy(
                        [-1, 1, 1, experts])  # fmt: skip
     weights = g.reshape("gate3d", g.add("Softmax", "gate_softmax", [logits], axis=3), [-1, experts, 1])
     mixed = g.add("ReduceSum", "mixture", [g.add("Mul", "weighted", [values, weights])], axes=[1], keepdims=0)
-    h = g.mlp("head", mixed, [out // experts, *head])
+    features = out // experts
+    if shortcut:
+        mixed, features = g.add("Concat", "state", ["obs", mixed], axis=1), features + gate[0]
+    h = g.mlp("head", mixed, [features, *head])
     g.linear("actions", h, head[-1], 12)
     g.nodes[-1].output[0] = "actions"
     return g.finish("moe_policy", gate[0], "actions")

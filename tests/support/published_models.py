@@ -43,16 +43,17 @@ class _Network:
         self.nodes.append(helper.make_node("Split", [x], outputs, name=name, axis=axis, split=sizes))
         return outputs
 
-    def laplace(self, shape: tuple[int, ...], gain: float) -> npt.NDArray[np.float32]:
-        scale = gain / math.sqrt(2 * math.prod(shape[1:]))
+    def laplace(self, shape: tuple[int, ...], gain: float | npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+        """Draw weights; the gain may differ by output channel."""
+        scale = np.reshape(gain, (-1,) + (1,) * (len(shape) - 1)) / math.sqrt(2 * math.prod(shape[1:]))
         return self._rng.laplace(0, scale, shape).astype(np.float32)
 
     def bias(self, size: int) -> npt.NDArray[np.float32]:
         return self._rng.normal(0, 0.1, size).astype(np.float32)
 
     def conv(
-        self, name: str, x: str, size: tuple[int, int], k: int = 1, stride: int = 1, *, gain: float = GAIN,
-        activate: bool = True, groups: int = 1,
+        self, name: str, x: str, size: tuple[int, int], k: int = 1, stride: int = 1, *,
+        gain: float | npt.NDArray[np.float64] = GAIN, activate: bool = True, groups: int = 1,
     ) -> str:  # fmt: skip
         """Add a convolution of ``(in, out)`` channels and, if wanted, its SiLU."""
         fan_in, out = size
@@ -91,31 +92,42 @@ class _Network:
         joined = self.node("Concat", f"{name}/Concat", links, axis=1)
         return self.conv(f"{name}/cv2", joined, ((2 + repeats) * width, size[1]))
 
+    def softmax(self, name: str, x: str) -> str:
+        """Add a softmax over the channels, written out, which keeps it on the BPU."""
+        top = self.node("ReduceMax", f"{name}/ReduceMax", [x], axes=[1], keepdims=1)
+        raised = self.node("Exp", f"{name}/Exp", [self.node("Sub", f"{name}/Sub", [x, top])])
+        total = self.node("ReduceSum", f"{name}/ReduceSum", [raised], axes=[1], keepdims=1)
+        return self.node("Div", f"{name}/Div", [raised, total])
+
     def attention(self, name: str, x: str, width: int, cells: int) -> str:
         """Add attention over ``cells`` positions with heads of 64 channels and keys of 32; no residual."""
         heads, side = width // 64, math.isqrt(cells)
         shape = self.constant(f"{name}.heads", np.asarray([1, heads, 128, cells], np.int64))
-        back = self.constant(f"{name}.map", np.asarray([1, width, side, side], np.int64))
+        back = [self.constant(f"{name}.map{k}", np.asarray([1, width, side, side], np.int64)) for k in range(2)]
         qkv = self.conv(f"{name}/qkv", x, (width, 2 * width), activate=False)
         q, k, v = self.split(f"{name}/Split", self.node("Reshape", f"{name}/Reshape", [qkv, shape]), [32, 32, 64], 2)
         scores = self.node("MatMul", f"{name}/MatMul",
                            [self.node("Transpose", f"{name}/Transpose", [q], perm=[0, 1, 3, 2]), k])  # fmt: skip
         scale = self.constant(f"{name}.scale", np.asarray(32**-0.5, np.float32))
-        weights = self.node("Softmax", f"{name}/Softmax", [self.node("Mul", f"{name}/Mul", [scores, scale])], axis=3)
-        turned = self.node("Transpose", f"{name}/Transpose_2", [weights], perm=[0, 1, 3, 2])
-        mixed = self.node("Reshape", f"{name}/Reshape_1", [self.node("MatMul", f"{name}/MatMul_1", [v, turned]), back])
-        flat = self.node("Reshape", f"{name}/Reshape_2", [v, back])
+        scaled = self.node("Mul", f"{name}/Mul", [scores, scale])
+        weights = self.softmax(name, self.node("Transpose", f"{name}/Transpose_1", [scaled], perm=[0, 3, 1, 2]))
+        turned = self.node("Transpose", f"{name}/Transpose_2", [weights], perm=[0, 2, 1, 3])
+        mixed = self.node(
+            "Reshape", f"{name}/Reshape_1", [self.node("MatMul", f"{name}/MatMul_1", [v, turned]), back[0]]
+        )
+        flat = self.node("Reshape", f"{name}/Reshape_2", [v, back[1]])
         place = self.conv(f"{name}/pe", flat, (width, width), 3, activate=False, groups=width)
         added = self.node("Add", f"{name}/Add", [mixed, place])
-        return self.conv(f"{name}/proj", added, (width, width), activate=False)
+        return self.conv(f"{name}/proj", added, (width, width), gain=0.5, activate=False)
 
     def c2psa(self, name: str, x: str, width: int, cells: int) -> str:
         half = width // 2
-        a, b = self.split(f"{name}/Split", self.conv(f"{name}/cv1", x, (width, width)), [half, half], 1)
+        gains = np.repeat([4 * GAIN, GAIN], half)  # the kept half sets the range of the Concat
+        a, b = self.split(f"{name}/Split", self.conv(f"{name}/cv1", x, (width, width), gain=gains), [half, half], 1)
         inner = f"{name}/m/m.0"
         b = self.node("Add", f"{inner}/Add", [b, self.attention(f"{inner}/attn", b, half, cells)])
         h = self.conv(f"{inner}/ffn/ffn.0", b, (half, width))
-        h = self.conv(f"{inner}/ffn/ffn.1", h, (width, half), activate=False)
+        h = self.conv(f"{inner}/ffn/ffn.1", h, (width, half), gain=0.5, activate=False)
         b = self.node("Add", f"{inner}/Add_1", [b, h])
         return self.conv(f"{name}/cv2", self.node("Concat", f"{name}/Concat", [a, b], axis=1), (width, width))
 
