@@ -81,7 +81,10 @@ class BoardServicer(job_pb2_grpc.BoardServiceServicer):
         low, high = _LEASE_BOUNDS_S
         if not low <= seconds <= high:
             raise InvalidInputError(
-                f"A lease lasts {low} s to {high} s.", reason="LEASE_TOO_LONG", metadata={"field": "limit_duration"}
+                f"A lease lasts {low} s to {high} s, not {seconds} s.",
+                reason="LEASE_TIME_INVALID",
+                remedy="Ask for a time between the two, for example 30m.",
+                metadata={"field": "limit_duration"},
             )
         if not await self._registry.knows(board):
             raise NotFoundError(f"No board {board} has registered.", reason="BOARD_NOT_FOUND")

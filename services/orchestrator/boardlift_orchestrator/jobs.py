@@ -1,4 +1,4 @@
-"""`JobService`: create, look at, list, cancel and follow jobs."""
+"""`JobService`: create, look at, list, cancel, follow and diagnose jobs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
-from boardlift.errors import AlreadyExistsError, InvalidInputError, PermissionDeniedError, PreconditionError
+from boardlift.errors import AlreadyExistsError, InvalidInputError, PermissionDeniedError
 from boardlift.v1 import job_pb2, job_pb2_grpc
 from boardlift_servicekit.artifacts import missing_error
 from boardlift_servicekit.dispatcher import RESULT_MEDIA_TYPE
@@ -17,6 +17,7 @@ from boardlift_servicekit.interceptors import caller_is_admin, current_principal
 from boardlift_servicekit.names import check_token
 
 from boardlift_orchestrator.convert import job_state, read_ref
+from boardlift_orchestrator.diagnose import QueuedDiagnoses
 from boardlift_orchestrator.engine import Engine
 from boardlift_orchestrator.events import Cancel
 from boardlift_orchestrator.index import JobIndex, JobLine
@@ -35,7 +36,13 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
     """Serves jobs."""
 
     def __init__(
-        self, engine: Engine, results: Results, index: JobIndex, registry: Registry, follower: JobFollower
+        self,
+        engine: Engine,
+        results: Results,
+        index: JobIndex,
+        registry: Registry,
+        follower: JobFollower,
+        diagnoses: QueuedDiagnoses,
     ) -> None:
         """Drive jobs by `engine`; lists come from `index`."""
         self._engine = engine
@@ -43,6 +50,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         self._index = index
         self._registry = registry
         self._follower = follower
+        self._diagnoses = diagnoses
 
     async def CreateJob(self, request: job_pb2.CreateJobRequest, context: Any) -> Any:
         """Create a job; the same request id returns the same job."""
@@ -104,6 +112,13 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         async for event in self._follower.follow(request.job_id, request.after_sequence):
             yield event
 
+    async def DiagnoseJob(self, request: job_pb2.DiagnoseJobRequest, context: Any) -> AsyncIterator[Any]:
+        """Have a board find out why outputs are wrong."""
+        record = await self._find(request.diagnosis.job_id)
+        target = (await self._results.spec(record)).target
+        async for event in self._diagnoses.run(request, target):
+            yield event
+
     async def _find(self, job_id: str) -> JobRecord:
         check_token("job id", job_id)
         await self._engine.wait_connected()
@@ -127,11 +142,11 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         if spec.board.id and not spec.skip_board:
             check_token("board id", spec.board.id)
             if not await self._registry.knows(spec.board.id):
-                raise PreconditionError(
+                raise InvalidInputError(
                     f"No board {spec.board.id} has registered.",
                     reason="BOARD_UNKNOWN",
                     remedy="List the boards with `boardlift boards`.",
-                    metadata={"board_id": spec.board.id},
+                    metadata={"field": "spec.board.id", "board_id": spec.board.id},
                 )
 
     async def _record(

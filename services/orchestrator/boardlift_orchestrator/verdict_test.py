@@ -227,3 +227,23 @@ def test_the_worst_figure_over_outputs_is_the_one_that_is_no_number(position: in
 def test_no_compile_result_is_never_a_pass() -> None:
     verdict = judge(change=lambda results: [results.pop(key) for key in ("compile/v", "simulate/v", "board/v")])
     assert verdict.outcome != PASS
+
+
+def fell_back(results: dict[str, Any]) -> None:
+    error = toolchain_pb2.Finding.SEVERITY_ERROR
+    results["compile/v"].findings.add(code="INT16_FELL_BACK", severity=error, message="pool in int8", subject="pool")
+
+
+def fell_back_and_worse(results: dict[str, Any]) -> None:
+    fell_back(results)
+    silent_fallback(results)
+
+
+@pytest.mark.parametrize(
+    ("maximum", "change", "outcome"),
+    [(0, fell_back, FAIL), (1, fell_back, PASS), (5, fell_back_and_worse, FAIL)],
+)
+def test_a_job_may_accept_fallbacks_but_no_other_error(
+    maximum: int, change: Callable[[dict[str, Any]], Any], outcome: int
+) -> None:
+    assert judge(Gate(metric="no_silent_fallback", maximum=maximum), change=change).outcome == outcome

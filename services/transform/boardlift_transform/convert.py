@@ -110,7 +110,6 @@ def failure(refusal: Refusal) -> toolchain_pb2.StageFailure:
         remedy=refusal.remedy[:2000],
         evidence=[f"{k}: {v}"[:500] for k, v in refusal.metadata.items()],
         user_fault=refusal.reason not in OUR_FAULTS,
-        transform_pass=refusal.metadata.get("pass", ""),
     )
 
 
