@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,11 @@ from boardlift._retry import Retry
 from boardlift._store import Store, convert_error
 from boardlift._watch import Watch
 from boardlift.connection import Connection
-from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, ServerInfo, Variant
-from boardlift.v1 import job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
+from boardlift.errors import InternalError
+from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, LogLine, Progress, ServerInfo, Variant
+from boardlift.v1 import board_agent_pb2, job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
 
+DIAGNOSIS_TIMEOUT_S = 2000.0
 __all__ = ["ArtifactFile", "Client", "Job"]
 
 
@@ -177,6 +179,40 @@ class Client(Store):
     def cancel_job(self, job_id: str) -> JobInfo:
         """Ask a job to stop."""
         return _convert.to_job(self._call(self._jobs.CancelJob, job_pb2.CancelJobRequest(job_id=job_id)).job)
+
+    def diagnose(
+        self,
+        request: board_agent_pb2.DiagnoseModelRequest,
+        *,
+        board: str = "",
+        on_event: Callable[[Progress | LogLine], None] | None = None,
+    ) -> board_agent_pb2.DiagnoseResult:
+        """Have a board find out why outputs of a job's model are wrong; it pulls the work and needs no open port.
+
+        Args:
+            request: What to look at, from `boardlift._diagnosis.build_request`.
+            board: This board only; default any of the job's target.
+            on_event: Receives progress and lines.
+
+        Raises:
+            PreconditionError: No board can take it now.
+        """
+        message = job_pb2.DiagnoseJobRequest(diagnosis=request, board=job_pb2.BoardSelector(id=board))
+        call = self._jobs.DiagnoseJob(message, timeout=DIAGNOSIS_TIMEOUT_S, metadata=self._metadata)
+        try:
+            for event in call:
+                if event.HasField("result"):
+                    found: board_agent_pb2.DiagnoseResult = event.result
+                    return found
+                if on_event and event.HasField("progress"):
+                    on_event(_convert.to_progress(event.progress))
+                elif on_event and event.HasField("log"):
+                    on_event(LogLine(event.log.text, event.log.source))
+        except grpc.RpcError as error:
+            raise convert_error(error) from error
+        finally:
+            call.cancel()
+        raise InternalError("The server ended its answer without a result.", reason="NO_RESULT", remedy="Try again.")
 
     def boards(self, labels: Mapping[str, str] | None = None) -> list[Board]:
         """Return the registered boards by id."""

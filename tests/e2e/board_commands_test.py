@@ -38,10 +38,10 @@ class Lab:
 
     def __init__(self, stack: Any, folder: Path) -> None:
         self.folder = folder
-        names = {"server": "orchestrator", "transform": "transform", "compiler": "compiler", "agent": "board-agent"}
+        names = {"server": "orchestrator", "transform": "transform", "compiler": "compiler"}
         addresses = {f"BOARDLIFT_{k.upper()}": stack.address(v) for k, v in names.items()}
         self.environment = {**os.environ, **addresses}
-        self.server = stack.address("orchestrator")
+        self.server, self.agent = stack.address("orchestrator"), stack.address("board-agent")
 
     def __call__(self, *words: object) -> subprocess.CompletedProcess[str]:
         command = [BOARDLIFT, *(str(w) for w in words)]
@@ -86,6 +86,9 @@ def test_a_good_job_is_consistent_and_a_users_mistake_is_named(lab: Lab, job: st
     assert fine.returncode == 0, fine.stdout + fine.stderr
     plain = json.loads(fine.stdout)
     assert [d["cause"] for d in plain["diagnoses"]] == ["consistent"]
+    dialled = lab("diagnose", job, "--samples", 2, "--agent", lab.agent, "--json")
+    assert [d["cause"] for d in json.loads(dialled.stdout)["diagnoses"]] == ["consistent"]
+    assert "BOARD_NOT_FOUND" in lab("diagnose", job, "--board", "nobody").stderr
     fed = {name: array * np.float32(255) for name, array in heldout(lab, job).items()}
     np.savez(lab.folder / "fed.npz", **fed)
     wrong = lab("diagnose", job, "--samples", 2, "--user-inputs", lab.folder / "fed.npz", "--variant", "int8")

@@ -23,7 +23,13 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.option("--variant", default="", help="Variant to look at; default the best one.")
 @click.option("--user-outputs", type=_FILE, help="What your code got, .npz by output name, for the held-out samples.")
 @click.option("--user-inputs", type=_FILE, help="What your code fed, .npz by input name, for the held-out samples.")
-@click.option("--agent", default="", help="Board agent, host:port [BOARDLIFT_AGENT, else 127.0.0.1:7403].")
+@click.option("--board", default="", help="Id of the board to take; default any of the job's target.")
+@click.option(
+    "--agent",
+    default="",
+    envvar="BOARDLIFT_AGENT",
+    help="Dial this board agent, host:port [BOARDLIFT_AGENT]; default: a board pulls the work from the queue.",
+)
 @click.option("--samples", default=4, show_default=True, help="Samples to look at.")
 @pass_session
 def diagnose(
@@ -32,6 +38,7 @@ def diagnose(
     variant: str,
     user_outputs: Path | None,
     user_inputs: Path | None,
+    board: str,
     agent: str,
     samples: int,
 ) -> int:
@@ -49,8 +56,12 @@ def diagnose(
         for path, field in ((user_outputs, request.user_outputs), (user_inputs, request.user_inputs)):
             if path is not None:
                 field.CopyFrom(to_ref(client.push(path)))
-    with session.stages(board=agent) as stages:
-        result = stages.diagnose(request, StageLines(session.output, "diagnose"))
+        lines = StageLines(session.output, "diagnose")
+        if agent:
+            with session.stages(board=agent) as stages:
+                result = stages.diagnose(request, lines)
+        else:
+            result = client.diagnose(request, board=board, on_event=lines)
     if session.json:
         session.output.emit({"job": job_id, "variant": chosen, **message_to_plain(result)})
     else:

@@ -355,6 +355,26 @@ class Board(_message.Message):
     last_seen_time: _timestamp_pb2.Timestamp
     def __init__(self, info: _Optional[_Union[_board_agent_pb2.BoardInfo, _Mapping]] = ..., state: _Optional[_Union[_board_agent_pb2.BoardState, _Mapping]] = ..., online: bool = ..., last_seen_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
+class DiagnoseJobRequest(_message.Message):
+    __slots__ = ("diagnosis", "board")
+    DIAGNOSIS_FIELD_NUMBER: _ClassVar[int]
+    BOARD_FIELD_NUMBER: _ClassVar[int]
+    diagnosis: _board_agent_pb2.DiagnoseModelRequest
+    board: BoardSelector
+    def __init__(self, diagnosis: _Optional[_Union[_board_agent_pb2.DiagnoseModelRequest, _Mapping]] = ..., board: _Optional[_Union[BoardSelector, _Mapping]] = ...) -> None: ...
+
+class DiagnoseJobResponse(_message.Message):
+    __slots__ = ("sequence", "progress", "log", "result")
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    progress: _toolchain_pb2.Progress
+    log: _toolchain_pb2.LogLine
+    result: _board_agent_pb2.DiagnoseResult
+    def __init__(self, sequence: _Optional[int] = ..., progress: _Optional[_Union[_toolchain_pb2.Progress, _Mapping]] = ..., log: _Optional[_Union[_toolchain_pb2.LogLine, _Mapping]] = ..., result: _Optional[_Union[_board_agent_pb2.DiagnoseResult, _Mapping]] = ...) -> None: ...
+
 class GrantBoardLeaseRequest(_message.Message):
     __slots__ = ("board_id", "limit_duration", "lease_id", "holder")
     BOARD_ID_FIELD_NUMBER: _ClassVar[int]

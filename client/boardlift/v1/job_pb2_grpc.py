@@ -60,6 +60,11 @@ class JobServiceStub(object):
                 request_serializer=boardlift_dot_v1_dot_job__pb2.WatchJobRequest.SerializeToString,
                 response_deserializer=boardlift_dot_v1_dot_job__pb2.WatchJobResponse.FromString,
                 _registered_method=True)
+        self.DiagnoseJob = channel.unary_stream(
+                '/boardlift.v1.JobService/DiagnoseJob',
+                request_serializer=boardlift_dot_v1_dot_job__pb2.DiagnoseJobRequest.SerializeToString,
+                response_deserializer=boardlift_dot_v1_dot_job__pb2.DiagnoseJobResponse.FromString,
+                _registered_method=True)
 
 
 class JobServiceServicer(object):
@@ -101,6 +106,13 @@ class JobServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DiagnoseJob(self, request, context):
+        """Has a board find out why outputs of a job's model are wrong, through the queue: the board needs no open port.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_JobServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -128,6 +140,11 @@ def add_JobServiceServicer_to_server(servicer, server):
                     servicer.WatchJob,
                     request_deserializer=boardlift_dot_v1_dot_job__pb2.WatchJobRequest.FromString,
                     response_serializer=boardlift_dot_v1_dot_job__pb2.WatchJobResponse.SerializeToString,
+            ),
+            'DiagnoseJob': grpc.unary_stream_rpc_method_handler(
+                    servicer.DiagnoseJob,
+                    request_deserializer=boardlift_dot_v1_dot_job__pb2.DiagnoseJobRequest.FromString,
+                    response_serializer=boardlift_dot_v1_dot_job__pb2.DiagnoseJobResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -266,6 +283,33 @@ class JobService(object):
             '/boardlift.v1.JobService/WatchJob',
             boardlift_dot_v1_dot_job__pb2.WatchJobRequest.SerializeToString,
             boardlift_dot_v1_dot_job__pb2.WatchJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiagnoseJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/boardlift.v1.JobService/DiagnoseJob',
+            boardlift_dot_v1_dot_job__pb2.DiagnoseJobRequest.SerializeToString,
+            boardlift_dot_v1_dot_job__pb2.DiagnoseJobResponse.FromString,
             options,
             channel_credentials,
             insecure,

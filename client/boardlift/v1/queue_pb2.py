@@ -31,7 +31,7 @@ from boardlift.v1 import transform_pb2 as boardlift_dot_v1_dot_transform__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x62oardlift/v1/queue.proto\x12\x0c\x62oardlift.v1\x1a\x1b\x62oardlift/v1/artifact.proto\x1a\x1e\x62oardlift/v1/board_agent.proto\x1a\x1b\x62oardlift/v1/compiler.proto\x1a\x16\x62oardlift/v1/job.proto\x1a\x1c\x62oardlift/v1/toolchain.proto\x1a\x1c\x62oardlift/v1/transform.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xff\x03\n\tStageTask\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05stage\x18\x02 \x01(\t\x12\x0f\n\x07variant\x18\x03 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x04 \x01(\x05\x12\x31\n\rdeadline_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x06ingest\x18\x06 \x01(\x0b\x32#.boardlift.v1.PrepareDatasetRequestH\x00\x12\x38\n\ttransform\x18\x07 \x01(\x0b\x32#.boardlift.v1.TransformModelRequestH\x00\x12\x30\n\x05\x63heck\x18\x08 \x01(\x0b\x32\x1f.boardlift.v1.CheckModelRequestH\x00\x12\x34\n\x07\x63ompile\x18\t \x01(\x0b\x32!.boardlift.v1.CompileModelRequestH\x00\x12\x36\n\x08simulate\x18\n \x01(\x0b\x32\".boardlift.v1.SimulateModelRequestH\x00\x12.\n\x05\x62oard\x18\x0b \x01(\x0b\x32\x1d.boardlift.v1.RunModelRequestH\x00\x12\x32\n\x07verdict\x18\x0c \x01(\x0b\x32\x1f.boardlift.v1.MakeReportRequestH\x00\x42\t\n\x07request\"#\n\x11MakeReportRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"j\n\x10MakeReportResult\x12&\n\x07verdict\x18\x01 \x01(\x0b\x32\x15.boardlift.v1.Verdict\x12.\n\tartifacts\x18\x02 \x03(\x0b\x32\x1b.boardlift.v1.NamedArtifact\"\xfe\x01\n\x0cStageOutcome\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05stage\x18\x02 \x01(\t\x12\x0f\n\x07variant\x18\x03 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x04 \x01(\x05\x12\x0e\n\x06worker\x18\x05 \x01(\t\x12)\n\x06result\x18\x06 \x01(\x0b\x32\x19.boardlift.v1.ArtifactRef\x12+\n\x07\x66\x61ilure\x18\x07 \x01(\x0b\x32\x1a.boardlift.v1.StageFailure\x12\x11\n\tretryable\x18\x08 \x01(\x08\x12\x11\n\tcancelled\x18\t \x01(\x08\x12\x0e\n\x06\x63\x61\x63hed\x18\n \x01(\x08\x12\x0f\n\x07started\x18\x0b \x01(\x08\"L\n\tStopStage\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05stage\x18\x02 \x01(\t\x12\x0f\n\x07variant\x18\x03 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x04 \x01(\x05\"I\n\rBoardPresence\x12\x0f\n\x07\x62oot_id\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0b\x32\x18.boardlift.v1.BoardState\"\x90\x01\n\x0b\x42oardRecord\x12%\n\x04info\x18\x01 \x01(\x0b\x32\x17.boardlift.v1.BoardInfo\x12\'\n\x05state\x18\x02 \x01(\x0b\x32\x18.boardlift.v1.BoardState\x12\x31\n\rregister_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"n\n\nBoardLease\x12\x10\n\x08\x62oard_id\x18\x01 \x01(\t\x12\x10\n\x08lease_id\x18\x02 \x01(\t\x12\x0e\n\x06holder\x18\x03 \x01(\t\x12,\n\x08\x65nd_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestampb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x62oardlift/v1/queue.proto\x12\x0c\x62oardlift.v1\x1a\x1b\x62oardlift/v1/artifact.proto\x1a\x1e\x62oardlift/v1/board_agent.proto\x1a\x1b\x62oardlift/v1/compiler.proto\x1a\x16\x62oardlift/v1/job.proto\x1a\x1c\x62oardlift/v1/toolchain.proto\x1a\x1c\x62oardlift/v1/transform.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb7\x04\n\tStageTask\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05stage\x18\x02 \x01(\t\x12\x0f\n\x07variant\x18\x03 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x04 \x01(\x05\x12\x31\n\rdeadline_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x06ingest\x18\x06 \x01(\x0b\x32#.boardlift.v1.PrepareDatasetRequestH\x00\x12\x38\n\ttransform\x18\x07 \x01(\x0b\x32#.boardlift.v1.TransformModelRequestH\x00\x12\x30\n\x05\x63heck\x18\x08 \x01(\x0b\x32\x1f.boardlift.v1.CheckModelRequestH\x00\x12\x34\n\x07\x63ompile\x18\t \x01(\x0b\x32!.boardlift.v1.CompileModelRequestH\x00\x12\x36\n\x08simulate\x18\n \x01(\x0b\x32\".boardlift.v1.SimulateModelRequestH\x00\x12.\n\x05\x62oard\x18\x0b \x01(\x0b\x32\x1d.boardlift.v1.RunModelRequestH\x00\x12\x32\n\x07verdict\x18\x0c \x01(\x0b\x32\x1f.boardlift.v1.MakeReportRequestH\x00\x12\x36\n\x08\x64iagnose\x18\r \x01(\x0b\x32\".boardlift.v1.DiagnoseModelRequestH\x00\x42\t\n\x07request\"#\n\x11MakeReportRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"j\n\x10MakeReportResult\x12&\n\x07verdict\x18\x01 \x01(\x0b\x32\x15.boardlift.v1.Verdict\x12.\n\tartifacts\x18\x02 \x03(\x0b\x32\x1b.boardlift.v1.NamedArtifact\"\xfe\x01\n\x0cStageOutcome\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05stage\x18\x02 \x01(\t\x12\x0f\n\x07variant\x18\x03 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x04 \x01(\x05\x12\x0e\n\x06worker\x18\x05 \x01(\t\x12)\n\x06result\x18\x06 \x01(\x0b\x32\x19.boardlift.v1.ArtifactRef\x12+\n\x07\x66\x61ilure\x18\x07 \x01(\x0b\x32\x1a.boardlift.v1.StageFailure\x12\x11\n\tretryable\x18\x08 \x01(\x08\x12\x11\n\tcancelled\x18\t \x01(\x08\x12\x0e\n\x06\x63\x61\x63hed\x18\n \x01(\x08\x12\x0f\n\x07started\x18\x0b \x01(\x08\"L\n\tStopStage\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05stage\x18\x02 \x01(\t\x12\x0f\n\x07variant\x18\x03 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x04 \x01(\x05\"I\n\rBoardPresence\x12\x0f\n\x07\x62oot_id\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0b\x32\x18.boardlift.v1.BoardState\"\x90\x01\n\x0b\x42oardRecord\x12%\n\x04info\x18\x01 \x01(\x0b\x32\x17.boardlift.v1.BoardInfo\x12\'\n\x05state\x18\x02 \x01(\x0b\x32\x18.boardlift.v1.BoardState\x12\x31\n\rregister_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"n\n\nBoardLease\x12\x10\n\x08\x62oard_id\x18\x01 \x01(\t\x12\x10\n\x08lease_id\x18\x02 \x01(\t\x12\x0e\n\x06holder\x18\x03 \x01(\t\x12,\n\x08\x65nd_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestampb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,19 +39,19 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'boardlift.v1.queue_pb2', _g
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_STAGETASK']._serialized_start=250
-  _globals['_STAGETASK']._serialized_end=761
-  _globals['_MAKEREPORTREQUEST']._serialized_start=763
-  _globals['_MAKEREPORTREQUEST']._serialized_end=798
-  _globals['_MAKEREPORTRESULT']._serialized_start=800
-  _globals['_MAKEREPORTRESULT']._serialized_end=906
-  _globals['_STAGEOUTCOME']._serialized_start=909
-  _globals['_STAGEOUTCOME']._serialized_end=1163
-  _globals['_STOPSTAGE']._serialized_start=1165
-  _globals['_STOPSTAGE']._serialized_end=1241
-  _globals['_BOARDPRESENCE']._serialized_start=1243
-  _globals['_BOARDPRESENCE']._serialized_end=1316
-  _globals['_BOARDRECORD']._serialized_start=1319
-  _globals['_BOARDRECORD']._serialized_end=1463
-  _globals['_BOARDLEASE']._serialized_start=1465
-  _globals['_BOARDLEASE']._serialized_end=1575
+  _globals['_STAGETASK']._serialized_end=817
+  _globals['_MAKEREPORTREQUEST']._serialized_start=819
+  _globals['_MAKEREPORTREQUEST']._serialized_end=854
+  _globals['_MAKEREPORTRESULT']._serialized_start=856
+  _globals['_MAKEREPORTRESULT']._serialized_end=962
+  _globals['_STAGEOUTCOME']._serialized_start=965
+  _globals['_STAGEOUTCOME']._serialized_end=1219
+  _globals['_STOPSTAGE']._serialized_start=1221
+  _globals['_STOPSTAGE']._serialized_end=1297
+  _globals['_BOARDPRESENCE']._serialized_start=1299
+  _globals['_BOARDPRESENCE']._serialized_end=1372
+  _globals['_BOARDRECORD']._serialized_start=1375
+  _globals['_BOARDRECORD']._serialized_end=1519
+  _globals['_BOARDLEASE']._serialized_start=1521
+  _globals['_BOARDLEASE']._serialized_end=1631
 # @@protoc_insertion_point(module_scope)

@@ -13,7 +13,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class StageTask(_message.Message):
-    __slots__ = ("job_id", "stage", "variant", "attempt", "deadline_time", "ingest", "transform", "check", "compile", "simulate", "board", "verdict")
+    __slots__ = ("job_id", "stage", "variant", "attempt", "deadline_time", "ingest", "transform", "check", "compile", "simulate", "board", "verdict", "diagnose")
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     STAGE_FIELD_NUMBER: _ClassVar[int]
     VARIANT_FIELD_NUMBER: _ClassVar[int]
@@ -26,6 +26,7 @@ class StageTask(_message.Message):
     SIMULATE_FIELD_NUMBER: _ClassVar[int]
     BOARD_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
+    DIAGNOSE_FIELD_NUMBER: _ClassVar[int]
     job_id: str
     stage: str
     variant: str
@@ -38,7 +39,8 @@ class StageTask(_message.Message):
     simulate: _compiler_pb2.SimulateModelRequest
     board: _board_agent_pb2.RunModelRequest
     verdict: MakeReportRequest
-    def __init__(self, job_id: _Optional[str] = ..., stage: _Optional[str] = ..., variant: _Optional[str] = ..., attempt: _Optional[int] = ..., deadline_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., ingest: _Optional[_Union[_transform_pb2.PrepareDatasetRequest, _Mapping]] = ..., transform: _Optional[_Union[_transform_pb2.TransformModelRequest, _Mapping]] = ..., check: _Optional[_Union[_compiler_pb2.CheckModelRequest, _Mapping]] = ..., compile: _Optional[_Union[_compiler_pb2.CompileModelRequest, _Mapping]] = ..., simulate: _Optional[_Union[_compiler_pb2.SimulateModelRequest, _Mapping]] = ..., board: _Optional[_Union[_board_agent_pb2.RunModelRequest, _Mapping]] = ..., verdict: _Optional[_Union[MakeReportRequest, _Mapping]] = ...) -> None: ...
+    diagnose: _board_agent_pb2.DiagnoseModelRequest
+    def __init__(self, job_id: _Optional[str] = ..., stage: _Optional[str] = ..., variant: _Optional[str] = ..., attempt: _Optional[int] = ..., deadline_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., ingest: _Optional[_Union[_transform_pb2.PrepareDatasetRequest, _Mapping]] = ..., transform: _Optional[_Union[_transform_pb2.TransformModelRequest, _Mapping]] = ..., check: _Optional[_Union[_compiler_pb2.CheckModelRequest, _Mapping]] = ..., compile: _Optional[_Union[_compiler_pb2.CompileModelRequest, _Mapping]] = ..., simulate: _Optional[_Union[_compiler_pb2.SimulateModelRequest, _Mapping]] = ..., board: _Optional[_Union[_board_agent_pb2.RunModelRequest, _Mapping]] = ..., verdict: _Optional[_Union[MakeReportRequest, _Mapping]] = ..., diagnose: _Optional[_Union[_board_agent_pb2.DiagnoseModelRequest, _Mapping]] = ...) -> None: ...
 
 class MakeReportRequest(_message.Message):
     __slots__ = ("job_id",)

@@ -120,10 +120,10 @@ async def publish_task(
     Args:
         js: JetStream.
         task: The attempt.
-        place: For the board stage: `pool.<target>` or `id.<board>`.
+        place: For what boards run (board, diagnose): `pool.<target>` or `id.<board>`.
         delay_s: Seconds to wait; the timer lives in the server and survives everybody's death.
     """
-    subject = f"task.{task.stage}{'.' + place if place else ''}.{task.job_id}"
+    subject = f"task.board.{place}.{task.job_id}" if place else f"task.{task.stage}.{task.job_id}"
     headers = {"Nats-Msg-Id": f"t:{task.job_id}:{task.stage}:{task.variant}:{task.attempt}"}
     body = task.SerializeToString()
     if delay_s > 0:

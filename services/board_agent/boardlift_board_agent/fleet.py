@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
+from boardlift.errors import UnsupportedError
 from boardlift.v1 import board_agent_pb2, queue_pb2
 from boardlift_servicekit import messaging
 from boardlift_servicekit.artifacts import ArtifactStore
@@ -127,7 +128,13 @@ class LightBoard:
             await client.close()
 
     async def run(self, task: queue_pb2.StageTask, emit: Emit) -> board_agent_pb2.RunResult:
-        """Pretend to run, or die in the middle."""
+        """Pretend to run, or die in the middle.
+
+        Raises:
+            UnsupportedError: a diagnosis, which needs a board that executes.
+        """
+        if task.stage != "board":
+            raise UnsupportedError("A light board executes nothing.", reason="STAGE_UNSUPPORTED")
         self._busy_job = task.job_id
         try:
             seconds = self._random.uniform(*self._plan.run_s)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from boardlift.errors import InternalError, UnsupportedError
+from boardlift.errors import DeadlineError, InternalError, UnsupportedError
 from boardlift.v1 import board_agent_pb2, queue_pb2
 from boardlift_servicekit.executions import Emitter, Executions, code_version, request_key
 from boardlift_servicekit.stage_calls import Emit, execution_id
@@ -98,17 +99,25 @@ class QueueRunner:
         """Run on `agent`."""
         self._agent = agent
 
-    async def run(self, task: queue_pb2.StageTask, emit: Emit) -> Result:
+    async def run(self, task: queue_pb2.StageTask, emit: Emit) -> Result | board_agent_pb2.DiagnoseResult:
         """Run one attempt.
 
         Raises:
             UnsupportedError: the task is for another service.
             CancelledError: it was stopped.
+            DeadlineError: nobody waits for this diagnosis any more.
         """
-        if task.stage != "board":
+        name = execution_id(task)
+        if task.stage == "board":
+            events = self._agent.run(task.board, name)
+        elif task.stage == "diagnose":
+            if task.deadline_time.ToNanoseconds() < time.time_ns():
+                raise DeadlineError("Nobody waits for this diagnosis any more.", reason="DIAGNOSIS_DEADLINE_EXCEEDED")
+            events = self._agent.diagnose(task.diagnose, name)
+        else:
             raise UnsupportedError(f"A board does not run the stage {task.stage}.", reason="STAGE_UNSUPPORTED")
-        async for event in self._agent.run(task.board, execution_id(task)):
-            if isinstance(event, Result):
+        async for event in events:
+            if isinstance(event, (Result, board_agent_pb2.DiagnoseResult)):
                 return event
             await emit(event)
         raise InternalError("The run ended without a result.", reason="NO_RESULT")

@@ -158,7 +158,7 @@ class Engine:
         """Tell whether a report is its sender's to make: NATS lets a board publish under its own name only."""
         if subject != f"res.{report.worker}.{report.job_id}":
             return False
-        return report.stage == "board" or not await self._registry.knows(report.worker)
+        return report.stage in ("board", "diagnose") or not await self._registry.knows(report.worker)
 
     async def on_timer(self, message: Msg) -> None:
         """Handle a timer: the message names the job."""

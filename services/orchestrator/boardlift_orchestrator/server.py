@@ -33,6 +33,7 @@ from boardlift_servicekit.streams import QueueLimits, ensure_streams
 from nats.aio.client import Client
 
 from boardlift_orchestrator.boards import BoardServicer
+from boardlift_orchestrator.diagnose import QueuedDiagnoses
 from boardlift_orchestrator.engine import Engine
 from boardlift_orchestrator.index import JobIndex
 from boardlift_orchestrator.jobs import JobServicer
@@ -76,7 +77,8 @@ class Orchestrator:
         self._dispatchers: list[Dispatcher] = []
         self._channels: list[Any] = []
         follower = JobFollower(self._engine, self._results, self._hub)
-        jobs = JobServicer(self._engine, self._results, index, registry, follower)
+        diagnoses = QueuedDiagnoses(client, self._results, registry)
+        jobs = JobServicer(self._engine, self._results, index, registry, follower, diagnoses)
         boards = BoardServicer(client, registry, buckets)
         host.add(job_pb2_grpc.add_JobServiceServicer_to_server, jobs, "boardlift.v1.JobService")
         host.add(job_pb2_grpc.add_BoardServiceServicer_to_server, boards, "boardlift.v1.BoardService")
