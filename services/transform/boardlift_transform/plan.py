@@ -130,6 +130,8 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
             continue
         if name in ("wrap-inputs", "wrap-outputs") and not target.wrap_io:
             continue
+        if name in ("keep-int16", "matmul-to-products") and request.precision != INT16:
+            continue
         if name == "split-wide-head":
             if request.precision == INT8 or not target.wide_head_channels:
                 continue
@@ -152,10 +154,12 @@ _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("wrap-outputs", "the runtime reads 4-D tensors"),
     ("lift-to-4d", "keeps the calibrator's batch of 8 and 3-D Conv on the BPU"),
     ("matmul-to-conv", "a constant matrix is 2.8 times faster as 1x1 Conv, and stays int16"),
+    ("matmul-to-products", "a MatMul of two feature maps falls back to int8 under int16"),
     ("eliminate-dead", "moves that now cancel"),
     ("fold-channel-add", "bias of the new Conv"),
-    ("replace-average-pool", "padded AveragePool is wrong on the border"),
+    ("replace-average-pool", "padded AveragePool is wrong on the border, a wide one coarse"),
     ("balance-padding", "end-heavy padding is wrong under int16"),
+    ("keep-int16", "pools and strided depthwise layers fall back to int8 under int16"),
     ("replace-min", "Min runs on the CPU"),
     ("replace-neg", "Neg runs on the CPU"),
     ("split-broadcast", "Expand and Tile over two axes run on the CPU"),

@@ -35,6 +35,16 @@ def test_padded_pool_becomes_a_depthwise_convolution(
         assert "AveragePool" not in run.operators
 
 
+@pytest.mark.parametrize(("kernel", "stride", "after"), [(8, 1, "Conv"), (9, 2, "Conv"), (14, 1, "GlobalAveragePool")])
+def test_a_wide_window_leaves_the_coarse_pool(kernel: int, stride: int, after: str) -> None:
+    b = GraphBuilder(11)
+    t = b.node("Relu", [b.input("x", [1, 4, 14, 14])])
+    b.node("AveragePool", [t], "y", kernel_shape=[kernel, kernel], strides=[stride, stride])
+    b.output("y", ["n", "c", "h", "w"])
+    run = run_one_pass(b.model(), "replace-average-pool")
+    assert run.operators == ["Relu", after] and run.max_rel < 1e-6
+
+
 def test_an_inner_pool_is_left_alone() -> None:
     b = GraphBuilder(11)
     b.node("AveragePool", [b.input("x", [1, 4, 8, 8])], "y", kernel_shape=[2, 2], strides=[2, 2])
