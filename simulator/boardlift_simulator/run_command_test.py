@@ -18,7 +18,7 @@ LAUNCH = "from boardlift_simulator.launch import {0}; {0}()"
 class Tool:
     def __init__(self, toolchain: Path, models: Path, folder: Path) -> None:
         self.models, self.folder = models, folder
-        self.environment = {**os.environ, "BOARDLIFT_TOOLCHAIN": str(toolchain)}
+        self.environment = {**os.environ, "BOARDLIFT_TOOLCHAIN": str(toolchain), "HOME": str(folder)}
         for key in [k for k in self.environment if k.startswith("BOARDLIFT_SIMULATOR_")]:
             del self.environment[key]
 
@@ -229,6 +229,25 @@ def test_restless_answers_differently_every_second_time(tool: Tool) -> None:
     state = str(tool.folder / "state")
     one, two, three = (tool.infer("policy16", [path], n, sick="restless", state=state) for n in ("a", "b", "c"))
     assert one == three != two
+
+
+def test_reports_on_the_code_are_kept_below_home_and_a_broken_one_is_made_again(tool: Tool) -> None:
+    home = tool.folder
+    words = ("perf", f"--model_file={tool.model('policy16')}", "--frame_count=20")
+
+    def figures() -> str:
+        return tool(*words).stdout.split("Frame count")[1]
+
+    first = figures()
+    kept = sorted((home / ".cache/boardlift-simulator").iterdir())
+    assert len(kept) == 2
+    for path in kept:
+        path.write_text("{")
+    assert figures() == first == figures()
+    assert all(path.read_text() != "{" for path in kept)
+    other = tool("model_info", f"--model_file={tool.model('policy8')}")
+    assert other.returncode == 0
+    assert len(list((home / ".cache/boardlift-simulator").iterdir())) == 3
 
 
 def test_missing_toolchain_says_how_to_get_it(tool: Tool, tmp_path: Path) -> None:

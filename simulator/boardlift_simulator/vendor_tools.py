@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import TASK_FAILED, BoardError
+from .remember import remember
 
 _ELEMENT = {"int8": np.int8, "uint8": np.uint8, "int16": np.int16, "int32": np.int32, "float32": np.float32}
 _LIMIT_S = 600
+_SUBGRAPH_KEYS = ("model name", "march", "input features", "output features")
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,14 @@ def describe_subgraphs(hbm: Path, work: Path) -> tuple[Subgraph, ...]:
     Raises:
         BoardError: the tool failed.
     """
-    report = work / "disas.json"
-    _run([find_tool("hbdk-disas"), "--json", str(hbm), "-o", str(report)], work)
-    return tuple(_subgraph(item) for item in json.loads(report.read_text()))
+    tool = find_tool("hbdk-disas")
+
+    def ask() -> list[dict[str, Any]]:
+        report = work / "disas.json"
+        _run([tool, "--json", str(hbm), "-o", str(report)], work)
+        return [{key: item[key] for key in _SUBGRAPH_KEYS} for item in json.loads(report.read_text())]
+
+    return tuple(_subgraph(item) for item in remember(tool, hbm, ask))
 
 
 def estimate_latency_us(hbm: Path, work: Path) -> dict[str, float]:
@@ -100,16 +107,18 @@ def estimate_latency_us(hbm: Path, work: Path) -> dict[str, float]:
     Raises:
         BoardError: the tool failed or wrote no figure.
     """
-    folder = work / "perf"
-    folder.mkdir(exist_ok=True)
-    _run([find_tool("hbdk-perf"), str(hbm), "-o", str(folder)], work)
-    result = {}
-    for report in sorted(folder.glob("*.json")):
-        summary = json.loads(report.read_text())["summary"]
-        result[str(summary["model name"])] = float(summary["latency (us)"])
-    if not result:
-        raise BoardError(TASK_FAILED, "the vendor's estimator wrote no report")
-    return result
+    tool = find_tool("hbdk-perf")
+
+    def ask() -> dict[str, float]:
+        folder = work / "perf"
+        folder.mkdir(exist_ok=True)
+        _run([tool, str(hbm), "-o", str(folder)], work)
+        summaries = [json.loads(report.read_text())["summary"] for report in sorted(folder.glob("*.json"))]
+        if not summaries:
+            raise BoardError(TASK_FAILED, "the vendor's estimator wrote no report")
+        return {str(summary["model name"]): float(summary["latency (us)"]) for summary in summaries}
+
+    return dict(remember(tool, hbm, ask))
 
 
 def run_subgraph(hbm: Path, graph: Subgraph, feeds: list[NDArray[Any]], work: Path) -> list[NDArray[Any]]:
