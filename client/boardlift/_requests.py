@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from boardlift.errors import InvalidInputError
 from boardlift.models import Artifact, Gate, InputFormat, Variant
@@ -40,6 +42,8 @@ class RunOptions:
     """Shapes for inputs with open dimensions."""
     skip_passes: tuple[str, ...] = ()
     """Passes that must not run."""
+    freeze: Mapping[str, Any] = field(default_factory=dict)
+    """Inputs that never change, with their values (numbers or nested lists); they become constants."""
     gates: tuple[Gate, ...] = ()
     """Limits the result must keep."""
     board: str = ""
@@ -153,11 +157,32 @@ def gate_message(gate: Gate) -> job_pb2.Gate:
 
 
 def transform_spec(options: RunOptions) -> transform_pb2.TransformSpec:
-    """Return what is to be done to the model."""
+    """Return what is to be done to the model.
+
+    Raises:
+        InvalidInputError: A frozen input's value cannot be sent (`FREEZE_INVALID`).
+    """
     shapes = [toolchain_pb2.TensorSpec(name=n, shape=shape) for n, shape in options.input_shapes.items()]
     return transform_pb2.TransformSpec(
-        target=options.target, outputs=options.outputs, input_shapes=shapes, skip_passes=options.skip_passes
+        target=options.target,
+        outputs=options.outputs,
+        input_shapes=shapes,
+        skip_passes=options.skip_passes,
+        frozen_inputs={name: _frozen(name, value) for name, value in options.freeze.items()},
     )
+
+
+def _frozen(name: str, value: Any) -> str:
+    """A frozen input's value as JSON; arrays and NumPy numbers count as what they hold."""
+    try:
+        return json.dumps(value.tolist() if hasattr(value, "tolist") else value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"The value for {name} is no finite number, truth value or list of them.",
+            reason="FREEZE_INVALID",
+            remedy="Give a number, true or false, or nested lists.",
+            metadata={"input": name},
+        ) from error
 
 
 def job_spec(

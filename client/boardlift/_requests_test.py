@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boardlift._requests import Model, RunOptions, board_selector, job_spec, parse_variant
+from boardlift._requests import Model, RunOptions, board_selector, job_spec, parse_variant, transform_spec
 from boardlift.errors import InvalidInputError
 from boardlift.models import Artifact, Gate, InputFormat, Variant
 
@@ -13,6 +13,7 @@ def test_everything_of_a_job_arrives_in_the_message():
     options = RunOptions(
         outputs=("actions",),
         input_shapes={"obs": (1, 225)},
+        freeze={"sr": 16000, "state": [[0.5, 1.0]]},
         gates=(Gate.parse("cosine>=0.99"), Gate.parse("max_abs@actions<=0.2")),
         board="soc=x5,lab=a",
         limit_s=60,
@@ -25,6 +26,7 @@ def test_everything_of_a_job_arrives_in_the_message():
     )
     assert spec.model.external_data[0].name == "w.data" and spec.model_name == "policy.onnx"
     assert list(spec.transform.outputs) == ["actions"] and list(spec.transform.input_shapes[0].shape) == [1, 225]
+    assert dict(spec.transform.frozen_inputs) == {"sr": "16000", "state": "[[0.5, 1.0]]"}
     assert [(v.name, v.preset) for v in spec.variants] == [("int8", "int8"), ("best", "int16"), ("m", "mixed")]
     assert spec.variants[1].inputs[0].type_rt == "nv12" and spec.variants[1].inputs[0].mean_value == [1, 2, 3]
     assert [node.node for node in spec.variants[2].nodes] == ["/a", "/b"]
@@ -33,6 +35,19 @@ def test_everything_of_a_job_arrives_in_the_message():
     assert spec.gates[1].maximum == 0.2 and spec.gates[1].output == "actions"
     assert dict(spec.board.labels) == {"soc": "x5", "lab": "a"} and spec.limit_duration.seconds == 60
     assert len(spec.display_name) == 100 and list(spec.command) == ["boardlift", "run"]
+
+
+def test_arrays_are_frozen_by_what_they_hold():
+    numpy = pytest.importorskip("numpy")
+    options = RunOptions(freeze={"sr": numpy.int64(16000), "state": numpy.zeros((1, 2), numpy.float32)})
+    assert dict(transform_spec(options).frozen_inputs) == {"sr": "16000", "state": "[[0.0, 0.0]]"}
+
+
+@pytest.mark.parametrize("value", [float("nan"), object(), {1}])
+def test_values_that_are_no_numbers_are_not_frozen(value):
+    with pytest.raises(InvalidInputError) as caught:
+        transform_spec(RunOptions(freeze={"sr": value}))
+    assert caught.value.reason == "FREEZE_INVALID"
 
 
 @pytest.mark.parametrize(

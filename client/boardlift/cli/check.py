@@ -10,7 +10,7 @@ from boardlift import _convert
 from boardlift._outcome import FAIL, INPUT_WRONG
 from boardlift._requests import RunOptions, transform_spec
 from boardlift.cli.explore_options import Exploration
-from boardlift.cli.parse import parse_shapes, split_names
+from boardlift.cli.parse import parse_freeze, parse_shapes, split_names
 from boardlift.cli.remedies import explore_remedies
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.cli.stage_output import StageLines, print_check, print_findings
@@ -21,6 +21,7 @@ from boardlift.message_json import message_to_plain
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--outputs", multiple=True, help="Outputs to keep; default all.")
 @click.option("--input-shape", "shapes", multiple=True, help="Shape of an input with open dimensions: obs=1x225.")
+@click.option("--freeze", "frozen", multiple=True, help="Input that never changes, becomes a constant: sr=16000.")
 @click.option("--skip-pass", "skip_passes", multiple=True, help="Transform pass that must not run.")
 @click.option("--target", default="rdk-x5", show_default=True, help="Chip and toolchain.")
 @click.option("--precision", type=click.Choice(["int8", "int16"]), default=None, help="Precision it is meant for.")
@@ -33,6 +34,7 @@ def check(
     model: Path,
     outputs: tuple[str, ...],
     shapes: tuple[str, ...],
+    frozen: tuple[str, ...],
     skip_passes: tuple[str, ...],
     target: str,
     precision: str | None,
@@ -44,14 +46,18 @@ def check(
     if try_remedies:
         if not data:
             raise click.UsageError("--try-remedies builds the model and needs --data DATASET.npz")
-        if skip_passes or every_node:
+        if skip_passes or frozen or every_node:
             raise click.UsageError(
-                "--try-remedies takes neither --skip-pass nor --all; `boardlift remedies --without-pass` starts"
+                "--try-remedies takes none of --skip-pass, --freeze, --all; `boardlift remedies --without-pass` starts"
                 " without a pass"
             )
         return explore_remedies(session, Exploration(model, data, outputs, shapes, target), precision or "int8")
     options = RunOptions(
-        target=target, outputs=split_names(outputs), input_shapes=parse_shapes(shapes), skip_passes=skip_passes
+        target=target,
+        outputs=split_names(outputs),
+        input_shapes=parse_shapes(shapes),
+        skip_passes=skip_passes,
+        freeze=parse_freeze(frozen),
     )
     spec = transform_spec(options)
     spec.precision = precision or ""

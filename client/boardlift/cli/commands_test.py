@@ -93,6 +93,9 @@ def test_transform(boardlift, model, data, tmp_path):
     assert "cut-outputs" in boardlift("transform", "--list-passes").out
     assert boardlift("transform", "--list-passes", "--json").json["passes"][0]["exactness"] == "bit-exact"
     assert boardlift("transform").code == 2
+    assert boardlift("transform", model, "--freeze", "sr=16000").code == 0
+    assert "FREEZE_INVALID" in boardlift("transform", model, "--freeze", "sr").err
+    assert "FREEZE_INVALID" in boardlift("check", model, "--freeze", "sr=").err
 
 
 def test_check(boardlift, model):

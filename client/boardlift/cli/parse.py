@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,34 @@ def parse_shapes(items: Iterable[str]) -> dict[str, tuple[int, ...]]:
             )
         shapes[name] = shape
     return shapes
+
+
+def parse_freeze(items: Iterable[str]) -> dict[str, Any]:
+    """Parse `sr=16000` texts; the value is JSON: a number, true, false or lists of them.
+
+    Raises:
+        InvalidInputError: One is something else (`FREEZE_INVALID`).
+    """
+    values = {}
+    for item in items:
+        name, separator, text = item.partition("=")
+        try:
+            value = json.loads(text, parse_constant=_no_number) if name and separator else None
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, bool | int | float | list):
+            raise InvalidInputError(
+                f"{item!r} is not a value for an input.",
+                reason="FREEZE_INVALID",
+                remedy="Write NAME=16000 or NAME=[[0.1,0.2]].",
+                metadata={"input": name or item},
+            )
+        values[name] = value
+    return values
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no finite number")
 
 
 def parse_input_format(text: str) -> InputFormat:

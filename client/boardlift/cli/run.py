@@ -14,7 +14,7 @@ from boardlift._outcome import UNDECIDED, exit_code
 from boardlift._requests import RunOptions
 from boardlift._transfer import safe_name
 from boardlift.cli.follow import follow
-from boardlift.cli.parse import build_variants, clean_command, data_path, parse_shapes, split_names
+from boardlift.cli.parse import build_variants, clean_command, data_path, parse_freeze, parse_shapes, split_names
 from boardlift.cli.print_verdict import print_end
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.errors import BoardliftError
@@ -36,6 +36,7 @@ _METHODS = click.Choice(["default", "mix", "kl", "max", "skip"])
 @click.option("--gate", "gates", multiple=True, help=_GATE)
 @click.option("--outputs", multiple=True, help="Outputs to keep; default all.")
 @click.option("--input-shape", "shapes", multiple=True, help="Shape of an input with open dimensions: obs=1x225.")
+@click.option("--freeze", "frozen", multiple=True, help="Input that never changes, becomes a constant: sr=16000.")
 @click.option("--input", "inputs", multiple=True, help="Form of an input: NAME:type_train=rgb,type_rt=nv12,...")
 @click.option("--calibration", type=_METHODS, default=None, help="Calibration method of all variants.")
 @click.option("--percentile", type=float, default=0.0, help="Percentile for --calibration max.")
@@ -118,6 +119,7 @@ def _options(given: dict[str, Any], gates: tuple[Gate, ...]) -> RunOptions:
         gates=gates,
         outputs=split_names(given["outputs"]),
         input_shapes=parse_shapes(given["shapes"]),
+        freeze=parse_freeze(given["frozen"]),
         skip_board=given["no_board"],
         goal=given["goal"] or "",
         **{name: given[name] for name in (*same, *counts)},

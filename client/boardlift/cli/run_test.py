@@ -58,6 +58,9 @@ def test_exit_code_by_whose_fault_it_is(monkeypatch, boardlift, model, data, use
         (["--variant", "Best"], "VARIANT_INVALID"),
         (["--input-shape", "obs=axb"], "SHAPE_INVALID"),
         (["--input", "obs"], "INPUT_FORMAT_INVALID"),
+        (["--freeze", "sr"], "FREEZE_INVALID"),
+        (["--freeze", "sr=NaN"], "FREEZE_INVALID"),
+        (["--freeze", "sr=fast"], "FREEZE_INVALID"),
         (["--level", "O9"], "USAGE"),
         (["--board", "=x"], "LABEL_INVALID"),
     ],
@@ -79,6 +82,7 @@ def test_missing_files_are_wrong_input(boardlift, model, tmp_path):
 def test_every_option_arrives_on_the_server(boardlift, server, model, data):
     options = ["--variant", "a=int8,calibration=kl", "--variant", "int16", "--calibration", "max", "--level", "O2"]
     options += ["--input-shape", "obs=1x225", "--outputs", "actions,value", "--skip-pass", "fold-constants"]
+    options += ["--freeze", "sr=16000", "--freeze", "state=[[0.5, 1]]"]
     options += ["--input", "image:type_train=rgb,type_rt=nv12,mean=1;2;3", "--board", "lab=a", "--goal", "accuracy"]
     options += [
         "--no-board",
@@ -101,6 +105,7 @@ def test_every_option_arrives_on_the_server(boardlift, server, model, data):
     assert list(spec.transform.outputs) == ["actions", "value"] and list(spec.transform.skip_passes) == [
         "fold-constants"
     ]
+    assert dict(spec.transform.frozen_inputs) == {"sr": "16000", "state": "[[0.5, 1]]"}
     assert spec.board.labels["lab"] == "a" and spec.goal == "accuracy" and spec.skip_board
     assert spec.limit_duration.seconds == 60 and spec.split.seed == 7 and spec.split.calibration_samples == 8
 

@@ -9,7 +9,7 @@ import click
 from boardlift import _convert
 from boardlift._outcome import INPUT_WRONG
 from boardlift._requests import RunOptions, transform_spec
-from boardlift.cli.parse import data_path, parse_shapes, split_names
+from boardlift.cli.parse import data_path, parse_freeze, parse_shapes, split_names
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.cli.stage_output import StageLines, print_transform
 from boardlift.errors import InvalidInputError
@@ -23,6 +23,7 @@ from boardlift.stages import pass_requests
 @click.option("--data", default="", help="Dataset .npz for the proof; random inputs take its place.")
 @click.option("--outputs", multiple=True, help="Outputs to keep; default all.")
 @click.option("--input-shape", "shapes", multiple=True, help="Shape of an input with open dimensions: obs=1x225.")
+@click.option("--freeze", "frozen", multiple=True, help="Input that never changes, becomes a constant: sr=16000.")
 @click.option("--pass", "passes", multiple=True, help="Passes, in order: ID or ID:name=value; default the plan's.")
 @click.option("--skip-pass", "skip_passes", multiple=True, help="Pass that must not run.")
 @click.option("--target", default="rdk-x5", show_default=True, help="Chip and toolchain.")
@@ -38,6 +39,7 @@ def transform(
     data: str,
     outputs: tuple[str, ...],
     shapes: tuple[str, ...],
+    frozen: tuple[str, ...],
     passes: tuple[str, ...],
     skip_passes: tuple[str, ...],
     target: str,
@@ -52,7 +54,11 @@ def transform(
     if model is None:
         raise InvalidInputError("MODEL is missing.", reason="USAGE", remedy="See `boardlift transform --help`.")
     options = RunOptions(
-        target=target, outputs=split_names(outputs), input_shapes=parse_shapes(shapes), skip_passes=skip_passes
+        target=target,
+        outputs=split_names(outputs),
+        input_shapes=parse_shapes(shapes),
+        skip_passes=skip_passes,
+        freeze=parse_freeze(frozen),
     )
     spec = transform_spec(options)
     spec.passes.extend(pass_requests(passes))
