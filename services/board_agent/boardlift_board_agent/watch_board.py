@@ -33,6 +33,9 @@ class Snapshot:
         return in_rotation(self.facts)
 
 
+_ASK_AGAIN_S = 30.0
+
+
 class BoardWatch:
     """Looks at the board."""
 
@@ -45,6 +48,7 @@ class BoardWatch:
         self.runtime = RuntimeState()
         self.busy_job = ""
         self._last_failure = 0.0
+        self._asked = 0.0
 
     @property
     def simulated(self) -> bool:
@@ -52,7 +56,8 @@ class BoardWatch:
         return self.facts.simulated or (self.version is not None and self.version.simulated)
 
     async def start(self) -> None:
-        """Ask the tool for its version and look for the first time."""
+        """Ask the tool for its version; `look` asks again while there is no answer."""
+        self._asked = time.monotonic()
         self.version = await self._tool.version(self._work)
         self.runtime = dataclasses.replace(self.runtime, tool_present=self.version is not None)
 
@@ -86,6 +91,8 @@ class BoardWatch:
         Args:
             running: a run of ours is going on, so load of the BPU is our own.
         """
+        if not self.runtime.tool_present and time.monotonic() - self._asked > _ASK_AGAIN_S:
+            await self.start()  # installed meanwhile, or the machine was too busy to answer in time
         som = await self._somstatus()
         reading = await asyncio.to_thread(read_board, self._root, self._work, som)
         idle = not running and not self.busy_job
