@@ -222,9 +222,7 @@ def check_batch(
                 continue  # an output that no input reaches
             if got.shape[:1] != (BATCH,) or not np.allclose(got[index : index + 1], want, rtol=1e-3, atol=1e-4):
                 text = f"batch {BATCH} runs but output {name} differs from single runs"
-                return WRONG, [
-                    Finding("BATCH_WRONG", text, name, "warning", "calibrate with batch 1, or skip free-batch")
-                ]
+                return WRONG, [Finding("BATCH_WRONG", text, name, "error", "calibrate with batch 1")]
     return PROVEN, []
 
 

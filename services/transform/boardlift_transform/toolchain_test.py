@@ -198,6 +198,16 @@ def test_batch_of_eight_calibrates_without_falling_back(tool: Any) -> None:
     assert "Reset batch_size=1" in tool.compile(literal, {"obs_4d": samples}, method="default").log
 
 
+def test_a_pinned_model_calibrates_with_batch_one(tool: Any) -> None:
+    b = GraphBuilder(11, 7, seed=1)
+    t = b.node("Relu", [b.input("x", [1, 4, 8, 8])])
+    model = _closed(b, b.node("Sub", [t, b.node("ReduceMax", [t], axes=[0], keepdims=1)]), 4)
+    made = transform(model)
+    assert made.proof.batch == "literal"
+    run = tool.compile(made.model, samples_of(model, 16), method="default")
+    assert run.exit_code == 0 and "Reset batch_size=1" in run.log
+
+
 def test_rank_one_clip_bounds_kill_calibration_only_before_the_pass(tool: Any) -> None:
     model = between_convs("Clip", np.float32(-0.5), np.float32(0.5))
     for weight in model.graph.initializer:
@@ -205,3 +215,53 @@ def test_rank_one_clip_bounds_kill_calibration_only_before_the_pass(tool: Any) -
             weight.dims.append(1)
     assert tool.compile(model, samples_of(model)).exit_code == 255
     assert tool.compile(transform(model).model, samples_of(model)).exit_code == 0
+
+
+INT16_CASES = {
+    "GlobalAveragePool": between_convs("GlobalAveragePool"),
+    "ReduceMeanHW": between_convs("ReduceMean", axes=[2, 3]),
+    "AveragePoolStride": between_convs("AveragePool", kernel_shape=[2, 2], strides=[2, 2]),
+}
+
+
+@pytest.mark.parametrize("case", list(INT16_CASES))
+def test_average_pools_stay_int16_after_the_pass(tool: Any, case: str) -> None:
+    model = INT16_CASES[case]
+    plain = tool.compile(transform(model, precision="int8").model, samples_of(model), int16=True)
+    assert "int8" in plain.dtypes, "the tool has changed: this pool is int16 by itself now"
+    run = tool.compile(transform(model, precision="int16").model, samples_of(model), int16=True)
+    assert run.exit_code == 0, run.errors
+    assert run.dtypes == {"int16"} and len(run.subgraphs) == 1
+
+
+def test_a_wide_average_pool_is_coarse_and_right_after_the_pass(tool: Any) -> None:
+    model = between_convs("AveragePool", kernel_shape=[16, 16])
+    before, _ = error_of(tool, model, model, int16=False)
+    after, differing = error_of(tool, model, transform(model).model, int16=False)
+    assert before > 0.02 and after < before / 2 and differing == 0
+
+
+def _attention(tokens: int = 16, depth: int = 16, heads: int = 2) -> onnx.ModelProto:
+    """Two products of feature maps behind 1x1 convolutions; without the Softmax, which has its own rows."""
+    b, channels = GraphBuilder(11, 7, seed=1), heads * depth
+    x = b.input("x", [1, channels, 1, tokens])
+    maps = []
+    for turned in (True, False, True):
+        t = b.node("Conv", [x, b.weight(channels, channels, 1, 1), b.weight(channels)])
+        t = b.node("Reshape", [t, b.constant([1, heads, depth, tokens])])
+        maps.append(b.node("Transpose", [t], perm=[0, 1, 3, 2]) if turned else t)
+    scores = b.node("Mul", [b.node("MatMul", [maps[0], maps[1]]), b.constant(np.float32(depth**-0.5))])
+    t = b.node("Transpose", [b.node("MatMul", [scores, maps[2]])], perm=[0, 1, 3, 2])
+    return _closed(b, b.node("Reshape", [t, b.constant([1, channels, 1, tokens])]), channels)
+
+
+def test_products_of_feature_maps_stay_int16_after_the_pass(tool: Any) -> None:
+    model = _attention()
+    errors = {}
+    for precision in ("int8", "int16"):
+        made = transform(model, precision=precision).model
+        run = tool.compile(made, samples_of(model), int16=True)
+        assert run.exit_code == 0, run.errors
+        assert ("int8" in run.dtypes) == (precision == "int8") and len(run.subgraphs) == 1
+        errors[precision] = error_of(tool, model, made, int16=True)[0]
+    assert errors["int16"] < errors["int8"], errors

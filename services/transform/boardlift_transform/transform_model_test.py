@@ -70,7 +70,17 @@ def test_a_model_that_mixes_the_batch_is_pinned_to_batch_one() -> None:
     b.output("y", ["N", 2, 2])
     result = transform(b.model())
     assert result.passes[-1].id == "pin-batch"
-    assert result.proof.batch != "wrong"
+    assert result.proof.batch == "literal"
+
+
+def test_a_model_that_mixes_the_batch_without_any_reshape_is_pinned_at_its_inputs() -> None:
+    b = GraphBuilder(11)
+    t = b.node("Relu", [b.input("x", [1, 4, 3, 2])])
+    b.node("Sub", [t, b.node("ReduceMax", [t], axes=[0], keepdims=1)], "y")
+    b.output("y", [1, 4, 3, 2])
+    result = transform(b.model())
+    assert [p.id for p in result.passes[-2:]] == ["pin-batch", "pin-batch"] and result.proof.batch == "literal"
+    assert not [f for f in result.findings if f.code == "BATCH_WRONG"]
 
 
 @pytest.mark.parametrize(
