@@ -1,4 +1,4 @@
-"""The transform stage against onnxsim, onnxslim and the floor (load and serialise), on the same files in one run.
+"""The transform stage against onnxsim, onnxslim and the floor (load and save), on the same files in one run.
 
     python benchmarks/transform.py MODELS_DIR [--only TEXT] [--repeat 3] [--scale] [--megabytes 100] [--json OUT]
 
@@ -32,23 +32,27 @@ WIDTH = 2048
 
 
 def floor(path: Path) -> None:
-    onnx.load(str(path)).SerializeToString()
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.save(onnx.load(str(path)), f"{folder}/m.onnx")
 
 
 def ours(path: Path) -> None:
-    transform(path, verify=False).model.SerializeToString()
+    with tempfile.TemporaryDirectory() as folder:
+        transform(path, verify=False).save(f"{folder}/m.onnx")
 
 
 def with_onnxsim(path: Path) -> None:
     import onnxsim
 
-    onnxsim.simplify(onnx.load(str(path)))[0].SerializeToString()
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.save(onnxsim.simplify(onnx.load(str(path)))[0], f"{folder}/m.onnx")
 
 
 def with_onnxslim(path: Path) -> None:
     import onnxslim
 
-    onnxslim.slim(onnx.load(str(path))).SerializeToString()
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.save(onnxslim.slim(onnx.load(str(path))), f"{folder}/m.onnx")
 
 
 TOOLS: dict[str, Callable[[Path], None]] = {

@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 from boardlift_transform.check_graph import check_graph
 from boardlift_transform.park_weights import PARK_BYTES
 from boardlift_transform.refusal import Refusal
+from boardlift_transform.write_model import copy_fields
 
 MAX_MODEL_BYTES = (1 << 31) - (1 << 20)
 
@@ -30,17 +31,28 @@ class LoadedModel:
     """True when nobody else holds the proto, so that its weights may be moved out."""
 
     def move_to_ir(self) -> ir.Model:
-        """The graph with the weights moved out of the proto, which is of no use afterwards. Copies when not owned."""
-        model = self.to_ir()
+        """The graph with the weights moved out of the proto, which keeps their names, types and shapes only.
+
+        The weights are copied one by one and the proto that held them is given up, since a protobuf frees nothing
+        before it goes as a whole. Copies when not owned.
+        """
         if not self.owned:
-            return model
-        stored = {tensor.name: tensor for tensor in self.proto.graph.initializer}
-        for name, value in model.graph.initializers.items():
-            tensor = stored.get(name)
-            if tensor is None or len(tensor.raw_data) < PARK_BYTES or value.const_value is None:
+            return self.to_ir()
+        moved = {}
+        bare, graph = onnx.ModelProto(), onnx.GraphProto()
+        copy_fields(self.proto, bare, "graph")
+        copy_fields(self.proto.graph, graph, "initializer")
+        for tensor in self.proto.graph.initializer:
+            if len(tensor.raw_data) < PARK_BYTES:
+                graph.initializer.append(tensor)
                 continue
-            value.const_value = ir.Tensor(value.const_value.numpy(), name=name)
-            tensor.ClearField("raw_data")
+            moved[tensor.name] = ir.Tensor(ir.from_proto(tensor).numpy(), name=tensor.name)
+            graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+        bare.graph.CopyFrom(graph)
+        self.proto = bare
+        model = self.to_ir()
+        for name, weight in moved.items():
+            model.graph.initializers[name].const_value = weight
         return model
 
     def to_ir(self) -> ir.Model:

@@ -22,8 +22,8 @@ def write_model(model: onnx.ModelProto, path: Path) -> int:
         OSError: The file cannot be written.
     """
     head, graph = onnx.ModelProto(), onnx.GraphProto()
-    _copy_fields(model, head, "graph")
-    _copy_fields(model.graph, graph, "initializer")
+    copy_fields(model, head, "graph")
+    copy_fields(model.graph, graph, "initializer")
     graph_head = graph.SerializeToString()
     tag = _tag(onnx.GraphProto, "initializer")
     sizes = [len(tensor.SerializeToString()) for tensor in model.graph.initializer]
@@ -42,7 +42,7 @@ def _write_tensor(file: BinaryIO, tag: bytes, tensor: onnx.TensorProto, size: in
     file.write(tensor.SerializeToString())
 
 
-def _copy_fields(source: onnx.ModelProto | onnx.GraphProto, made: onnx.ModelProto | onnx.GraphProto, but: str) -> None:
+def copy_fields(source: onnx.ModelProto | onnx.GraphProto, made: onnx.ModelProto | onnx.GraphProto, but: str) -> None:
     """Copy every field that is set, except one."""
     for descriptor, value in source.ListFields():
         if descriptor.name == but:
