@@ -23,7 +23,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.option("--variant", default="", help="Variant to look at; default the best one.")
 @click.option("--user-outputs", type=_FILE, help="What your code got, .npz by output name, for the held-out samples.")
 @click.option("--user-inputs", type=_FILE, help="What your code fed, .npz by input name, for the held-out samples.")
-@click.option("--board", default="", help="Id of the board to take; default any of the job's target.")
+@click.option("--board", default="", help="Have this board do it, through the queue; default any of the job's target.")
 @click.option(
     "--agent",
     default="",
@@ -57,7 +57,7 @@ def diagnose(
             if path is not None:
                 field.CopyFrom(to_ref(client.push(path)))
         lines = StageLines(session.output, "diagnose")
-        if agent:
+        if agent and not board:
             with session.stages(board=agent) as stages:
                 result = stages.diagnose(request, lines)
         else:
