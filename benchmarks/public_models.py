@@ -1,9 +1,9 @@
 """Public trained models through transform and compile, in int8 and int16: a right result, or a right named reason.
 
-    BOARDLIFT_TOOLCHAIN=DIR python benchmarks/public_models.py MODELS_DIR [--only TEXT ...] [--level O1] [--json OUT]
+    BOARDLIFT_TOOLCHAIN=DIR python benchmarks/public_models.py MODELS_DIR [--only TEXT ...] [--samples 8]
 
-MODELS_DIR holds a folder per model, ``MODELS.csv`` (id, file) and ``gen_inputs.py`` (``make_inputs``, ``CHAIN``). Six
-samples calibrate (method max) and two are held out; recurrent states are chained over all eight with stock
+MODELS_DIR holds a folder per model, ``MODELS.csv`` (id, file) and ``gen_inputs.py`` (``make_inputs``, ``CHAIN``). All
+samples but two calibrate (method max), two are held out; recurrent states are chained over all of them with stock
 onnxruntime, whose outputs on the user's own file are the reference. Scalars that never change are frozen. Prints one
 line per model and precision: nodes on the BPU and the CPU, subgraphs, latency (estimated by the vendor's compiler), and
 the cosine of every output, quantised model against reference over the held-out samples (simulated); the worst is shown.
@@ -39,8 +39,7 @@ from boardlift_transform.map_dataset import map_inputs, map_references
 
 ROOT = Path(__file__).resolve().parents[1]
 TOOLCHAIN = Path(os.environ.get("BOARDLIFT_TOOLCHAIN") or ROOT / ".boardlift/toolchain")
-CALIBRATION = 6
-SAMPLES = 8
+HELD_OUT = 2
 LARGE = ("ppocr", "yolox")
 Arrays = dict[str, Any]
 
@@ -88,7 +87,7 @@ def load_generator(folder: Path) -> Any:
     return module
 
 
-def load_subject(name: str, path: Path, generator: Any) -> Subject:
+def load_subject(name: str, path: Path, generator: Any, count: int) -> Subject:
     """Make samples and run the user's own file on them, states chained."""
     onnxruntime.set_default_logger_severity(3)  # files that list weights as inputs bring a page of warnings
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
@@ -97,7 +96,7 @@ def load_subject(name: str, path: Path, generator: Any) -> Subject:
     feeds: list[Arrays] = []
     reference: list[Arrays] = []
     state: Arrays = {}
-    for k in range(SAMPLES):
+    for k in range(count):
         feed = {**generator.make_inputs(name, k), **state}
         reference.append(dict(zip(outputs, session.run(None, feed), strict=True)))
         state = {i: reference[-1][o] for i, o in chain.items()}
@@ -136,8 +135,8 @@ async def simulate(
     toolchain: Toolchain, outcome: CompileOutcome, root: Path, result: TransformResult, arrays: Arrays, subject: Subject
 ) -> SimulateOutcome:
     """Run the quantised model on the held-out samples, against stock onnxruntime on the user's file."""
-    held: Arrays = {n: a[CALIBRATION:] for n, a in arrays.items()}
-    references: Arrays = dict(map_references(result.io_map, subject.reference[CALIBRATION:]))
+    held: Arrays = {n: a[-HELD_OUT:] for n, a in arrays.items()}
+    references: Arrays = dict(map_references(result.io_map, subject.reference[-HELD_OUT:]))
     np.savez(root / "held.npz", **held)
     np.savez(root / "ref.npz", **references)
     if outcome.quantized_model is None:
@@ -160,7 +159,7 @@ async def judge(toolchain: Toolchain, subject: Subject, precision: str, level: s
     root = folder.temporary
     result.save(root / "m.onnx")
     arrays: Arrays = dict(map_inputs(result.io_map, subject.samples))
-    np.savez(root / "cal.npz", **{n: a[:CALIBRATION] for n, a in arrays.items()})
+    np.savez(root / "cal.npz", **{n: a[:-HELD_OUT] for n, a in arrays.items()})
     base = replace(base, passes=sum(bool(report.applied) for report in result.passes))
     spec = CompileSpec(preset=precision, calibration=CalibrationSpec("max"), compiler=CompilerKnobs(level))
     with run_folder(root / "runs") as run:
@@ -194,7 +193,7 @@ async def run(options: argparse.Namespace) -> list[Row]:
     for name, path in listed:
         if options.only and not any(text in name for text in options.only):
             continue
-        subject = load_subject(name, path, generator)
+        subject = load_subject(name, path, generator, options.samples)
         for precision in options.precision:
             started = time.monotonic()
             with tempfile.TemporaryDirectory(prefix="boardlift-bench-") as scratch, run_folder(Path(scratch)) as folder:
@@ -213,6 +212,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[], help="texts in the models' names")
     parser.add_argument("--precision", nargs="*", default=["int8", "int16"], choices=["int8", "int16"])
     parser.add_argument("--level", default="O1", choices=["O0", "O1", "O2", "O3"])
+    parser.add_argument("--samples", type=int, default=8, help="samples, two of them held out")
     parser.add_argument("--json", type=Path)
     rows = asyncio.run(run(parser.parse_args()))
     return 0 if rows and all(row.result == "built" for row in rows) else 1
