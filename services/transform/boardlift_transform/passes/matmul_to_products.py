@@ -3,7 +3,9 @@
 Before -> After: `MatMul(A [N,H,M,K], B [N,H,K,L])` -> `Conv(Mul(A' [N,H*K,M,1], B' [N,H*K,1,L]), ones, group=H)`, where
 A' and B' are A and B with the summed axis in front (Transpose, Reshape).
 Why: under int16 the tool computes a MatMul of two feature maps (attention) in int8; every row of this form is int16, in
-one subgraph. It costs H*M*K*L elements of memory, so it is done only up to `elements`. Planned for int16 only.
+one subgraph. Measured on two products: 16 tokens, 2 heads of 32, O2: 33.8 -> 68.0 us, L1 error 0.0163 -> 0.0078; 64
+tokens, 1 head of 32, O0: 280 -> 1100 us, 0.0176 -> 0.0101. It makes H*M*K*L products, so it is done up to `elements`
+of them only, where the doubled accuracy costs about twice the time. Planned for int16 only.
 Exactness: float rounding (the sum is taken in another order).
 """
 
@@ -19,7 +21,7 @@ import onnx_ir as ir
 from boardlift_transform.edit_graph import Editor, is_constant, shape_of
 from boardlift_transform.passes._base import ROUNDING, Parameter, Pass, PassResult, rewrite_nodes
 
-ELEMENTS = 1 << 18
+ELEMENTS = 1 << 15
 
 
 def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
