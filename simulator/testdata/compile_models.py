@@ -231,14 +231,19 @@ def compile_model(name: str, folder: Path, toolchain: Path) -> None:
         done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"{name}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-        part = folder / f"{name}.part"
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=folder))
         for file in (f"{name}.bin", f"{name}_quantized_model.onnx", f"{name}_quant_info.json"):
             shutil.copy(work / "out" / file, part / file)
         shutil.copy(work / "model.onnx", part / "model.onnx")
         np.savez(part / "calibration.npz", **data)
-        part.rename(folder / name)
+        try:
+            part.rename(folder / name)
+        except OSError:
+            # Another test process was first; equal builds hold equal bytes.
+            shutil.rmtree(part)
+            if not (folder / name).is_dir():
+                raise
 
 
 if __name__ == "__main__":

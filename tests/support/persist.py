@@ -12,6 +12,10 @@ from boardlift.v1 import job_pb2, job_pb2_grpc
 from support import jobs
 
 
+AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED, grpc.StatusCode.DEADLINE_EXCEEDED)
+"""Codes after which a client repeats a call that may be repeated."""
+
+
 async def persist(make: Any, seconds: float = 60.0) -> Any:
     """Repeat a call while servers are away, as a client does."""
     end = time.monotonic() + seconds
@@ -19,7 +23,7 @@ async def persist(make: Any, seconds: float = 60.0) -> Any:
         try:
             return await make()
         except grpc.aio.AioRpcError as error:
-            if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED) or time.monotonic() > end:
+            if error.code() not in AGAIN or time.monotonic() > end:
                 raise
             await asyncio.sleep(0.2)
 

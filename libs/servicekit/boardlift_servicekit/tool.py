@@ -216,7 +216,8 @@ class _Capture:
     """Collects output by line, into the log file and to the handler."""
 
     def __init__(self, log_path: Path | None, on_line: LineHandler | None) -> None:
-        self._log = log_path.open("ab") if log_path else None
+        # Unbuffered: what was printed is on disk when the tool is killed, and closing can't fail.
+        self._log = log_path.open("ab", buffering=0) if log_path else None
         self._on_line = on_line
         self.last: deque[str] = deque(maxlen=50)
         self.last_output = time.monotonic()
@@ -225,9 +226,7 @@ class _Capture:
         pending = b""
         while chunk := await stream.read(65536):
             self.last_output = time.monotonic()
-            if self._log:
-                self._log.write(chunk)
-                self._log.flush()
+            self._write_log(chunk)
             *lines, pending = (pending + chunk.replace(b"\r", b"\n")).split(b"\n")
             for line in lines:
                 self._emit(source, line)
@@ -244,6 +243,17 @@ class _Capture:
         self.last.append(text)
         if self._on_line:
             self._on_line(source, text)
+
+    def _write_log(self, chunk: bytes) -> None:
+        if self._log is None:
+            return
+        try:
+            self._log.write(chunk)
+        except OSError as error:
+            # The tool goes on without its log file; its lines say so, which is how a full disk is recognised.
+            self._log.close()
+            self._log = None
+            self._emit("log", f"the log file can't be written: [Errno {error.errno}] {error.strerror}".encode())
 
     def close(self) -> None:
         if self._log:
