@@ -11,7 +11,6 @@ import grpc
 from boardlift.v1 import job_pb2, job_pb2_grpc
 from support import jobs
 
-
 AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED, grpc.StatusCode.DEADLINE_EXCEEDED)
 """Codes after which a client repeats a call that may be repeated."""
 
