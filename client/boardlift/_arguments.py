@@ -9,6 +9,7 @@ from typing import Any
 from boardlift.errors import InvalidInputError, PreconditionError
 from boardlift.v1 import job_pb2
 
+DIAGNOSIS_TIMEOUT_S = 2000.0
 JOB_PAGE = 200
 
 

@@ -11,7 +11,7 @@ async with boardlift.aio.Client() as client:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,16 @@ import grpc.aio
 from boardlift import _convert, _requests
 from boardlift._aio_job import ArtifactFile, Job
 from boardlift._aio_store import Store
-from boardlift._arguments import JOB_PAGE, check_state
+from boardlift._arguments import DIAGNOSIS_TIMEOUT_S, JOB_PAGE, check_state
 from boardlift._clone import Changes, changed_spec
 from boardlift._deadline import Deadline
 from boardlift._requests import Model, RunOptions
 from boardlift._retry import Retry
 from boardlift._watch import Watch
 from boardlift.connection import Connection
-from boardlift.errors import from_rpc_error
-from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, ServerInfo, Variant
-from boardlift.v1 import job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
+from boardlift.errors import InternalError, from_rpc_error
+from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, LogLine, Progress, ServerInfo, Variant
+from boardlift.v1 import board_agent_pb2, job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
 
 __all__ = ["ArtifactFile", "Client", "Job"]
 
@@ -138,6 +138,40 @@ class Client(Store):
         """Ask a job to stop."""
         answer = await self._call(self._jobs.CancelJob, job_pb2.CancelJobRequest(job_id=job_id))
         return _convert.to_job(answer.job)
+
+    async def diagnose(
+        self,
+        request: board_agent_pb2.DiagnoseModelRequest,
+        *,
+        board: str = "",
+        on_event: Callable[[Progress | LogLine], None] | None = None,
+    ) -> board_agent_pb2.DiagnoseResult:
+        """Have a board find out why outputs of a job's model are wrong; it pulls the work and needs no open port.
+
+        Args:
+            request: What to look at, from `boardlift._diagnosis.build_request`.
+            board: This board only; default any of the job's target.
+            on_event: Receives progress and lines.
+
+        Raises:
+            PreconditionError: No board can take it now.
+        """
+        message = job_pb2.DiagnoseJobRequest(diagnosis=request, board=job_pb2.BoardSelector(id=board))
+        call = self._jobs.DiagnoseJob(message, timeout=DIAGNOSIS_TIMEOUT_S, metadata=self._metadata)
+        try:
+            async for event in call:
+                if event.HasField("result"):
+                    found: board_agent_pb2.DiagnoseResult = event.result
+                    return found
+                if on_event and event.HasField("progress"):
+                    on_event(_convert.to_progress(event.progress))
+                elif on_event and event.HasField("log"):
+                    on_event(LogLine(event.log.text, event.log.source))
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc_error(error) from error
+        finally:
+            call.cancel()
+        raise InternalError("The server ended its answer without a result.", reason="NO_RESULT", remedy="Try again.")
 
     async def boards(self, labels: Mapping[str, str] | None = None) -> list[Board]:
         """Return the registered boards by id."""

@@ -21,7 +21,7 @@ from typing import Any
 import grpc
 
 from boardlift import _convert, _requests
-from boardlift._arguments import JOB_PAGE, check_state
+from boardlift._arguments import DIAGNOSIS_TIMEOUT_S, JOB_PAGE, check_state
 from boardlift._clone import Changes, changed_spec
 from boardlift._deadline import Deadline
 from boardlift._job import ArtifactFile, Job
@@ -34,7 +34,6 @@ from boardlift.errors import InternalError
 from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, LogLine, Progress, ServerInfo, Variant
 from boardlift.v1 import board_agent_pb2, job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
 
-DIAGNOSIS_TIMEOUT_S = 2000.0
 __all__ = ["ArtifactFile", "Client", "Job"]
 
 
