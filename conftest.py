@@ -7,6 +7,7 @@ checkout, `containers` needs a Docker Engine. In CI (BOARDLIFT_CI=1) a skip of t
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,10 @@ SHARED = ROOT.parent / "shared"
 TOOLCHAIN = Path(os.environ.get("BOARDLIFT_TOOLCHAIN") or ROOT / ".boardlift/toolchain")
 WITHOUT_TOOLCHAIN = os.environ.get("BOARDLIFT_WITHOUT_TOOLCHAIN") == "1"
 IN_CI = os.environ.get("BOARDLIFT_CI") == "1"
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C need the default.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
