@@ -139,7 +139,6 @@ class Stack:
             "BOARDLIFT_LISTEN": self.address(name),
             "BOARDLIFT_STATE_DIR": str(self.state / name),
             "BOARDLIFT_NATS": nats,
-            "BOARDLIFT_NATS_URL": nats,
         }
         artifacts = {"BOARDLIFT_ARTIFACTS": self.address("orchestrator")}
         toolchain = {"BOARDLIFT_TOOLCHAIN": str(toolchain_folder())}
