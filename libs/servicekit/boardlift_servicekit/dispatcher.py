@@ -2,7 +2,7 @@
 
 The same class runs beside the orchestrator, dialling the stage services, and inside a worker or a board agent, pulling:
 
-    runner = GrpcRunner(channels.connect("127.0.0.1:50052"))
+    runner = GrpcRunner(channels.connect("127.0.0.1:7402"))
     dispatcher = Dispatcher(client, store, runner, worker="b1", consumers=("board-b1", "pool-rdk-x5"), slots=1)
     await dispatcher.start()
     ...

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from grpc_reflection.v1alpha import reflection
 
 from boardlift_servicekit.access import TokenTable
 from boardlift_servicekit.interceptors import CallInterceptor
+from boardlift_servicekit.settings import from_environment
 
 _LOG = structlog.get_logger()
 _OPTIONS = [
@@ -51,6 +53,19 @@ class ServerSettings:
     """Time that running calls get when the server stops."""
     port_file: Path | None = None
     """File that receives the port once the server listens."""
+
+    @classmethod
+    def read(cls, default_port: int) -> ServerSettings:
+        """Read them from `BOARDLIFT_*`; without BOARDLIFT_LISTEN the server takes its own port on loopback.
+
+        The clients look there when they are told nothing either (`boardlift.connection`).
+
+        Raises:
+            InvalidInputError: SETTING_INVALID, see `settings.from_environment`.
+        """
+        settings = from_environment(cls)
+        # An address that is set is kept as it is: port 0 asks for any free one.
+        return settings if os.environ.get("BOARDLIFT_LISTEN") else replace(settings, listen=f"127.0.0.1:{default_port}")
 
 
 class Host:

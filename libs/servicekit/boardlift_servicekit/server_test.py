@@ -104,3 +104,16 @@ async def test_refuses_to_listen_unprotected_beyond_loopback():
 )
 def test_loopback(address, expected):
     assert is_loopback(address) is expected
+
+
+@pytest.mark.parametrize(
+    ("listen", "expected"),
+    [(None, "127.0.0.1:7499"), ("", "127.0.0.1:7499"), ("127.0.0.1:0", "127.0.0.1:0"), ("unix:/x", "unix:/x")],
+)
+def test_an_address_that_is_set_is_kept(monkeypatch, listen, expected):
+    """Two servers told to take a free port must never meet on a fixed one."""
+    if listen is None:
+        monkeypatch.delenv("BOARDLIFT_LISTEN", raising=False)
+    else:
+        monkeypatch.setenv("BOARDLIFT_LISTEN", listen)
+    assert ServerSettings.read(7499).listen == expected

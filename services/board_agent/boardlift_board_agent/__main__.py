@@ -34,9 +34,7 @@ def main() -> None:
         print(_USAGE, file=sys.stderr)
         sys.exit(0 if words in (["-h"], ["--help"]) else 2)
     try:
-        settings = AllSettings(
-            from_environment(Settings), from_environment(ServerSettings), from_environment(ChannelSettings)
-        )
+        settings = AllSettings(from_environment(Settings), ServerSettings.read(7403), from_environment(ChannelSettings))
         if words[0] == "doctor":
             sys.exit(_doctor(settings, "--json" in words))
         if diagnosis is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import replace
 
 from boardlift.errors import BoardliftError
 from boardlift_servicekit import logs
@@ -15,16 +14,11 @@ from boardlift_servicekit.settings import from_environment
 from boardlift_compiler.server import serve
 from boardlift_compiler.settings import AllSettings, Settings
 
-DEFAULT_LISTEN = "127.0.0.1:50052"
-
 
 def main() -> None:
     """Run until SIGTERM or SIGINT; exits with 2 when a setting is wrong, with 3 when the machinery fails."""
     try:
-        server = from_environment(ServerSettings)
-        if server.listen == ServerSettings.listen:
-            server = replace(server, listen=DEFAULT_LISTEN)
-        settings = AllSettings(from_environment(Settings), server, from_environment(ChannelSettings))
+        settings = AllSettings(from_environment(Settings), ServerSettings.read(7402), from_environment(ChannelSettings))
         logs.configure("compiler", settings.own.log_level)
         asyncio.run(serve(settings))
     except BoardliftError as error:

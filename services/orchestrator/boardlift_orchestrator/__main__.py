@@ -18,9 +18,7 @@ from boardlift_orchestrator.settings import AllSettings, Settings
 def main() -> None:
     """Run until SIGTERM or SIGINT; exits with 2 when a setting is wrong, with 3 when NATS can't be reached."""
     try:
-        settings = AllSettings(
-            from_environment(Settings), from_environment(ServerSettings), from_environment(ChannelSettings)
-        )
+        settings = AllSettings(from_environment(Settings), ServerSettings.read(7400), from_environment(ChannelSettings))
         logs.configure("orchestrator", settings.own.log_level)
         asyncio.run(serve(settings))
     except BoardliftError as error:

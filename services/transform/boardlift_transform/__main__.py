@@ -20,7 +20,7 @@ def main() -> None:
     try:
         settings = from_environment(Settings)
         logs.configure("transform", settings.log_level)
-        asyncio.run(serve(settings, from_environment(ServerSettings), from_environment(ChannelSettings)))
+        asyncio.run(serve(settings, ServerSettings.read(7401), from_environment(ChannelSettings)))
     except BoardliftError as error:
         print(f"boardlift-transform-server: {error}", file=sys.stderr)
         sys.exit(3 if error.retryable else 2)
