@@ -69,7 +69,7 @@ class BoardInfo(_message.Message):
     def __init__(self, id: _Optional[str] = ..., target: _Optional[str] = ..., simulated: bool = ..., model: _Optional[str] = ..., soc: _Optional[str] = ..., serial_hash: _Optional[str] = ..., os_version: _Optional[str] = ..., versions: _Optional[_Mapping[str, str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., memory_bytes: _Optional[int] = ..., capabilities: _Optional[_Iterable[str]] = ..., absent: _Optional[_Iterable[str]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ...) -> None: ...
 
 class BoardState(_message.Message):
-    __slots__ = ("observe_time", "in_rotation", "findings", "busy_job", "figures", "governor", "lease_holder", "lease_end_time")
+    __slots__ = ("observe_time", "in_rotation", "findings", "busy_job", "figures", "governor", "lease_holder", "lease_end_time", "bpu_governor")
     OBSERVE_TIME_FIELD_NUMBER: _ClassVar[int]
     IN_ROTATION_FIELD_NUMBER: _ClassVar[int]
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
@@ -78,6 +78,7 @@ class BoardState(_message.Message):
     GOVERNOR_FIELD_NUMBER: _ClassVar[int]
     LEASE_HOLDER_FIELD_NUMBER: _ClassVar[int]
     LEASE_END_TIME_FIELD_NUMBER: _ClassVar[int]
+    BPU_GOVERNOR_FIELD_NUMBER: _ClassVar[int]
     observe_time: _timestamp_pb2.Timestamp
     in_rotation: bool
     findings: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.Finding]
@@ -86,7 +87,8 @@ class BoardState(_message.Message):
     governor: str
     lease_holder: str
     lease_end_time: _timestamp_pb2.Timestamp
-    def __init__(self, observe_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., in_rotation: bool = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., busy_job: _Optional[str] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., governor: _Optional[str] = ..., lease_holder: _Optional[str] = ..., lease_end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    bpu_governor: str
+    def __init__(self, observe_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., in_rotation: bool = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., busy_job: _Optional[str] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., governor: _Optional[str] = ..., lease_holder: _Optional[str] = ..., lease_end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., bpu_governor: _Optional[str] = ...) -> None: ...
 
 class RunModelRequest(_message.Message):
     __slots__ = ("run_id", "compiled_model", "quantized_model", "heldout", "reference_outputs", "quantized_outputs", "samples", "perf", "float_model", "job_id", "estimated_latency_us")
@@ -115,18 +117,20 @@ class RunModelRequest(_message.Message):
     def __init__(self, run_id: _Optional[str] = ..., compiled_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., heldout: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., reference_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., samples: _Optional[int] = ..., perf: _Optional[_Union[PerfSpec, _Mapping]] = ..., float_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., job_id: _Optional[str] = ..., estimated_latency_us: _Optional[float] = ...) -> None: ...
 
 class PerfSpec(_message.Message):
-    __slots__ = ("warmup_frames", "frames", "threads", "limit_duration", "sustained_duration")
+    __slots__ = ("warmup_frames", "frames", "threads", "limit_duration", "sustained_duration", "governor")
     WARMUP_FRAMES_FIELD_NUMBER: _ClassVar[int]
     FRAMES_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
     LIMIT_DURATION_FIELD_NUMBER: _ClassVar[int]
     SUSTAINED_DURATION_FIELD_NUMBER: _ClassVar[int]
+    GOVERNOR_FIELD_NUMBER: _ClassVar[int]
     warmup_frames: int
     frames: int
     threads: _containers.RepeatedScalarFieldContainer[int]
     limit_duration: _duration_pb2.Duration
     sustained_duration: _duration_pb2.Duration
-    def __init__(self, warmup_frames: _Optional[int] = ..., frames: _Optional[int] = ..., threads: _Optional[_Iterable[int]] = ..., limit_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., sustained_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    governor: str
+    def __init__(self, warmup_frames: _Optional[int] = ..., frames: _Optional[int] = ..., threads: _Optional[_Iterable[int]] = ..., limit_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., sustained_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., governor: _Optional[str] = ...) -> None: ...
 
 class RunModelResponse(_message.Message):
     __slots__ = ("sequence", "progress", "log", "result")
@@ -183,7 +187,7 @@ class LatencyResult(_message.Message):
     def __init__(self, threads: _Optional[int] = ..., frames: _Optional[int] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., stable: bool = ..., raw_samples: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ...) -> None: ...
 
 class RunResult(_message.Message):
-    __slots__ = ("failure", "board", "tensors", "board_vs_float", "board_vs_quantized", "latency", "cpu_baseline", "states", "board_outputs", "findings", "figures", "log", "execution", "sustained")
+    __slots__ = ("failure", "board", "tensors", "board_vs_float", "board_vs_quantized", "latency", "cpu_baseline", "states", "board_outputs", "findings", "figures", "log", "execution", "sustained", "engine")
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     BOARD_FIELD_NUMBER: _ClassVar[int]
     TENSORS_FIELD_NUMBER: _ClassVar[int]
@@ -198,6 +202,7 @@ class RunResult(_message.Message):
     LOG_FIELD_NUMBER: _ClassVar[int]
     EXECUTION_FIELD_NUMBER: _ClassVar[int]
     SUSTAINED_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
     failure: _toolchain_pb2.StageFailure
     board: BoardInfo
     tensors: _containers.RepeatedCompositeFieldContainer[BoardTensor]
@@ -212,7 +217,8 @@ class RunResult(_message.Message):
     log: _artifact_pb2.ArtifactRef
     execution: _toolchain_pb2.ExecutionInfo
     sustained: SustainedRun
-    def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., board: _Optional[_Union[BoardInfo, _Mapping]] = ..., tensors: _Optional[_Iterable[_Union[BoardTensor, _Mapping]]] = ..., board_vs_float: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., board_vs_quantized: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., latency: _Optional[_Iterable[_Union[LatencyResult, _Mapping]]] = ..., cpu_baseline: _Optional[_Union[LatencyResult, _Mapping]] = ..., states: _Optional[_Iterable[_Union[BoardState, _Mapping]]] = ..., board_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., log: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ..., sustained: _Optional[_Union[SustainedRun, _Mapping]] = ...) -> None: ...
+    engine: str
+    def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., board: _Optional[_Union[BoardInfo, _Mapping]] = ..., tensors: _Optional[_Iterable[_Union[BoardTensor, _Mapping]]] = ..., board_vs_float: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., board_vs_quantized: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., latency: _Optional[_Iterable[_Union[LatencyResult, _Mapping]]] = ..., cpu_baseline: _Optional[_Union[LatencyResult, _Mapping]] = ..., states: _Optional[_Iterable[_Union[BoardState, _Mapping]]] = ..., board_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., log: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ..., sustained: _Optional[_Union[SustainedRun, _Mapping]] = ..., engine: _Optional[str] = ...) -> None: ...
 
 class SustainedRun(_message.Message):
     __slots__ = ("rounds", "figures", "curves")
@@ -307,7 +313,7 @@ class DiagnoseModelResponse(_message.Message):
     def __init__(self, sequence: _Optional[int] = ..., progress: _Optional[_Union[_toolchain_pb2.Progress, _Mapping]] = ..., log: _Optional[_Union[_toolchain_pb2.LogLine, _Mapping]] = ..., result: _Optional[_Union[DiagnoseResult, _Mapping]] = ...) -> None: ...
 
 class DiagnoseResult(_message.Message):
-    __slots__ = ("failure", "diagnoses", "board", "board_vs_float", "board_vs_quantized", "user_vs_board", "execution")
+    __slots__ = ("failure", "diagnoses", "board", "board_vs_float", "board_vs_quantized", "user_vs_board", "execution", "engine")
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     DIAGNOSES_FIELD_NUMBER: _ClassVar[int]
     BOARD_FIELD_NUMBER: _ClassVar[int]
@@ -315,6 +321,7 @@ class DiagnoseResult(_message.Message):
     BOARD_VS_QUANTIZED_FIELD_NUMBER: _ClassVar[int]
     USER_VS_BOARD_FIELD_NUMBER: _ClassVar[int]
     EXECUTION_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
     failure: _toolchain_pb2.StageFailure
     diagnoses: _containers.RepeatedCompositeFieldContainer[Diagnosis]
     board: BoardInfo
@@ -322,10 +329,11 @@ class DiagnoseResult(_message.Message):
     board_vs_quantized: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.OutputComparison]
     user_vs_board: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.OutputComparison]
     execution: _toolchain_pb2.ExecutionInfo
-    def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., diagnoses: _Optional[_Iterable[_Union[Diagnosis, _Mapping]]] = ..., board: _Optional[_Union[BoardInfo, _Mapping]] = ..., board_vs_float: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., board_vs_quantized: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., user_vs_board: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ...) -> None: ...
+    engine: str
+    def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., diagnoses: _Optional[_Iterable[_Union[Diagnosis, _Mapping]]] = ..., board: _Optional[_Union[BoardInfo, _Mapping]] = ..., board_vs_float: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., board_vs_quantized: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., user_vs_board: _Optional[_Iterable[_Union[_toolchain_pb2.OutputComparison, _Mapping]]] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ..., engine: _Optional[str] = ...) -> None: ...
 
 class CompareModelsRequest(_message.Message):
-    __slots__ = ("run_id", "job_id", "first_model", "second_model", "rounds", "frames", "threads")
+    __slots__ = ("run_id", "job_id", "first_model", "second_model", "rounds", "frames", "threads", "governor")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     FIRST_MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -333,6 +341,7 @@ class CompareModelsRequest(_message.Message):
     ROUNDS_FIELD_NUMBER: _ClassVar[int]
     FRAMES_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
+    GOVERNOR_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     job_id: str
     first_model: _artifact_pb2.ArtifactRef
@@ -340,7 +349,8 @@ class CompareModelsRequest(_message.Message):
     rounds: int
     frames: int
     threads: int
-    def __init__(self, run_id: _Optional[str] = ..., job_id: _Optional[str] = ..., first_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., second_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., rounds: _Optional[int] = ..., frames: _Optional[int] = ..., threads: _Optional[int] = ...) -> None: ...
+    governor: str
+    def __init__(self, run_id: _Optional[str] = ..., job_id: _Optional[str] = ..., first_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., second_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., rounds: _Optional[int] = ..., frames: _Optional[int] = ..., threads: _Optional[int] = ..., governor: _Optional[str] = ...) -> None: ...
 
 class CompareModelsResponse(_message.Message):
     __slots__ = ("sequence", "progress", "log", "result")
