@@ -23,7 +23,15 @@ class DescribeBoardResponse(_message.Message):
     def __init__(self, board: _Optional[_Union[BoardInfo, _Mapping]] = ..., state: _Optional[_Union[BoardState, _Mapping]] = ...) -> None: ...
 
 class BoardInfo(_message.Message):
-    __slots__ = ("id", "target", "simulated", "model", "soc", "serial_hash", "os_version", "versions", "labels", "memory_bytes", "capabilities", "absent", "boot_id", "agent_version")
+    __slots__ = ("id", "target", "simulated", "model", "soc", "serial_hash", "os_version", "versions", "labels", "memory_bytes", "capabilities", "absent", "boot_id", "agent_version", "mode", "address")
+    class Mode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        MODE_UNSPECIFIED: _ClassVar[BoardInfo.Mode]
+        MODE_PULL: _ClassVar[BoardInfo.Mode]
+        MODE_DIAL: _ClassVar[BoardInfo.Mode]
+    MODE_UNSPECIFIED: BoardInfo.Mode
+    MODE_PULL: BoardInfo.Mode
+    MODE_DIAL: BoardInfo.Mode
     class VersionsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -52,6 +60,8 @@ class BoardInfo(_message.Message):
     ABSENT_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_VERSION_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
     id: str
     target: str
     simulated: bool
@@ -66,7 +76,9 @@ class BoardInfo(_message.Message):
     absent: _containers.RepeatedScalarFieldContainer[str]
     boot_id: str
     agent_version: str
-    def __init__(self, id: _Optional[str] = ..., target: _Optional[str] = ..., simulated: bool = ..., model: _Optional[str] = ..., soc: _Optional[str] = ..., serial_hash: _Optional[str] = ..., os_version: _Optional[str] = ..., versions: _Optional[_Mapping[str, str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., memory_bytes: _Optional[int] = ..., capabilities: _Optional[_Iterable[str]] = ..., absent: _Optional[_Iterable[str]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ...) -> None: ...
+    mode: BoardInfo.Mode
+    address: str
+    def __init__(self, id: _Optional[str] = ..., target: _Optional[str] = ..., simulated: bool = ..., model: _Optional[str] = ..., soc: _Optional[str] = ..., serial_hash: _Optional[str] = ..., os_version: _Optional[str] = ..., versions: _Optional[_Mapping[str, str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., memory_bytes: _Optional[int] = ..., capabilities: _Optional[_Iterable[str]] = ..., absent: _Optional[_Iterable[str]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., mode: _Optional[_Union[BoardInfo.Mode, str]] = ..., address: _Optional[str] = ...) -> None: ...
 
 class BoardState(_message.Message):
     __slots__ = ("observe_time", "in_rotation", "findings", "busy_job", "figures", "governor", "lease_holder", "lease_end_time", "bpu_governor")

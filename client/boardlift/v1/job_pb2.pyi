@@ -301,22 +301,26 @@ class WatchJobResponse(_message.Message):
     def __init__(self, sequence: _Optional[int] = ..., event_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., stage: _Optional[str] = ..., variant: _Optional[str] = ..., job: _Optional[_Union[Job, _Mapping]] = ..., progress: _Optional[_Union[_toolchain_pb2.Progress, _Mapping]] = ..., log: _Optional[_Union[_toolchain_pb2.LogLine, _Mapping]] = ...) -> None: ...
 
 class RegisterBoardRequest(_message.Message):
-    __slots__ = ("board", "state")
+    __slots__ = ("board", "state", "leaving")
     BOARD_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    LEAVING_FIELD_NUMBER: _ClassVar[int]
     board: _board_agent_pb2.BoardInfo
     state: _board_agent_pb2.BoardState
-    def __init__(self, board: _Optional[_Union[_board_agent_pb2.BoardInfo, _Mapping]] = ..., state: _Optional[_Union[_board_agent_pb2.BoardState, _Mapping]] = ...) -> None: ...
+    leaving: bool
+    def __init__(self, board: _Optional[_Union[_board_agent_pb2.BoardInfo, _Mapping]] = ..., state: _Optional[_Union[_board_agent_pb2.BoardState, _Mapping]] = ..., leaving: bool = ...) -> None: ...
 
 class RegisterBoardResponse(_message.Message):
-    __slots__ = ("renew_duration", "lease_holder", "lease_end_time")
+    __slots__ = ("renew_duration", "lease_holder", "lease_end_time", "findings")
     RENEW_DURATION_FIELD_NUMBER: _ClassVar[int]
     LEASE_HOLDER_FIELD_NUMBER: _ClassVar[int]
     LEASE_END_TIME_FIELD_NUMBER: _ClassVar[int]
+    FINDINGS_FIELD_NUMBER: _ClassVar[int]
     renew_duration: _duration_pb2.Duration
     lease_holder: str
     lease_end_time: _timestamp_pb2.Timestamp
-    def __init__(self, renew_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., lease_holder: _Optional[str] = ..., lease_end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    findings: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.Finding]
+    def __init__(self, renew_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., lease_holder: _Optional[str] = ..., lease_end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ...) -> None: ...
 
 class ListBoardsRequest(_message.Message):
     __slots__ = ("page_size", "page_token", "labels")

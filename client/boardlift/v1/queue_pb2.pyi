@@ -103,14 +103,24 @@ class BoardPresence(_message.Message):
     def __init__(self, boot_id: _Optional[str] = ..., state: _Optional[_Union[_board_agent_pb2.BoardState, _Mapping]] = ...) -> None: ...
 
 class BoardRecord(_message.Message):
-    __slots__ = ("info", "state", "register_time")
+    __slots__ = ("info", "state", "register_time", "peer")
     INFO_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     REGISTER_TIME_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
     info: _board_agent_pb2.BoardInfo
     state: _board_agent_pb2.BoardState
     register_time: _timestamp_pb2.Timestamp
-    def __init__(self, info: _Optional[_Union[_board_agent_pb2.BoardInfo, _Mapping]] = ..., state: _Optional[_Union[_board_agent_pb2.BoardState, _Mapping]] = ..., register_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    peer: str
+    def __init__(self, info: _Optional[_Union[_board_agent_pb2.BoardInfo, _Mapping]] = ..., state: _Optional[_Union[_board_agent_pb2.BoardState, _Mapping]] = ..., register_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., peer: _Optional[str] = ...) -> None: ...
+
+class BoardDial(_message.Message):
+    __slots__ = ("dialler", "findings")
+    DIALLER_FIELD_NUMBER: _ClassVar[int]
+    FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    dialler: str
+    findings: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.Finding]
+    def __init__(self, dialler: _Optional[str] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ...) -> None: ...
 
 class BoardLease(_message.Message):
     __slots__ = ("board_id", "lease_id", "holder", "end_time")
