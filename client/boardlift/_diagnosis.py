@@ -61,9 +61,11 @@ def build_request(job: job_pb2.Job, variant: str, read: Read, run_id: str) -> _R
         calibration=transform.calibration,
         nodes=[_node(node) for node in compiled.nodes],
     )
-    if simulated.bit_checks:
-        equal = simulated.bit_exact
-        request.bit_check = _Request.BIT_CHECK_OUTCOME_EQUAL if equal else _Request.BIT_CHECK_OUTCOME_DIFFERENT
+    unequal = [check for check in simulated.bit_checks if not check.equal]
+    if simulated.bit_exact:
+        request.bit_check = _Request.BIT_CHECK_OUTCOME_EQUAL
+    elif any(not check.not_compared for check in unequal):
+        request.bit_check = _Request.BIT_CHECK_OUTCOME_DIFFERENT
     for stage in job.stages:
         if stage.stage == "simulate" and stage.variant != variant and stage.result.sha256:
             other = _parse(compiler_pb2.SimulateResult(), stage, read)

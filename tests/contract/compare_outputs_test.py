@@ -61,9 +61,10 @@ def test_the_figures_are_those_that_the_names_say(name):
     assert ours["cosine"] == pytest.approx(expected)
 
 
-def test_what_is_no_number_is_never_taken_for_agreement():
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_never_taken_for_agreement(bad):
     got = BIG.copy()
-    got[3, 2] = math.nan
+    got[3, 2] = bad
     ours, theirs, proven = figures_of_all(got, BIG)
     for figure in SHARED_BY_ALL[1:]:
         assert not math.isfinite(ours[figure])

@@ -382,7 +382,7 @@ class SimulateModelResponse(_message.Message):
     def __init__(self, sequence: _Optional[int] = ..., progress: _Optional[_Union[_toolchain_pb2.Progress, _Mapping]] = ..., log: _Optional[_Union[_toolchain_pb2.LogLine, _Mapping]] = ..., result: _Optional[_Union[SimulateResult, _Mapping]] = ...) -> None: ...
 
 class BitCheck(_message.Message):
-    __slots__ = ("subgraph", "tensor", "samples", "equal", "different_elements", "max_difference", "first_difference")
+    __slots__ = ("subgraph", "tensor", "samples", "equal", "different_elements", "max_difference", "first_difference", "not_compared")
     SUBGRAPH_FIELD_NUMBER: _ClassVar[int]
     TENSOR_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
@@ -390,6 +390,7 @@ class BitCheck(_message.Message):
     DIFFERENT_ELEMENTS_FIELD_NUMBER: _ClassVar[int]
     MAX_DIFFERENCE_FIELD_NUMBER: _ClassVar[int]
     FIRST_DIFFERENCE_FIELD_NUMBER: _ClassVar[int]
+    NOT_COMPARED_FIELD_NUMBER: _ClassVar[int]
     subgraph: str
     tensor: str
     samples: int
@@ -397,7 +398,8 @@ class BitCheck(_message.Message):
     different_elements: int
     max_difference: int
     first_difference: str
-    def __init__(self, subgraph: _Optional[str] = ..., tensor: _Optional[str] = ..., samples: _Optional[int] = ..., equal: bool = ..., different_elements: _Optional[int] = ..., max_difference: _Optional[int] = ..., first_difference: _Optional[str] = ...) -> None: ...
+    not_compared: str
+    def __init__(self, subgraph: _Optional[str] = ..., tensor: _Optional[str] = ..., samples: _Optional[int] = ..., equal: bool = ..., different_elements: _Optional[int] = ..., max_difference: _Optional[int] = ..., first_difference: _Optional[str] = ..., not_compared: _Optional[str] = ...) -> None: ...
 
 class SimulateResult(_message.Message):
     __slots__ = ("failure", "outputs", "bit_checks", "bit_exact", "quantized_outputs", "findings", "execution", "batched")

@@ -107,4 +107,6 @@ def compare_all(
 def _decibel(signal: float, noise: float) -> float:
     if noise == 0.0:
         return math.inf
-    return 10 * math.log10(signal / noise) if signal > 0 and noise > 0 else -math.inf if noise > 0 else math.nan
+    if math.isnan(signal) or math.isnan(noise) or math.isinf(signal):
+        return math.nan
+    return 10 * math.log10(signal / noise) if signal > 0 and noise < math.inf else -math.inf

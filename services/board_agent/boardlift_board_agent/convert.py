@@ -73,6 +73,7 @@ def state_message(snapshot: Snapshot, busy_job: str, simulated: bool) -> board_a
         findings=[fact_to_finding(fact) for fact in snapshot.facts],
         busy_job=busy_job,
         governor=snapshot.reading.governor or "",
+        bpu_governor=snapshot.reading.bpu_governor or "",
     )
     state.observe_time.GetCurrentTime()
     for name, field, unit in _READINGS:
@@ -134,12 +135,12 @@ def tensor_message(spec: TensorSpec) -> board_agent_pb2.BoardTensor:
 
 
 def comparison_message(item: OutputDifference, simulated: bool, source: str) -> toolchain_pb2.OutputComparison:
-    """Figures of one output; infinite ones are left out (sqnr_db of equal outputs)."""
+    """Figures of one output; only the infinite sqnr_db of equal outputs is left out, as it is no error."""
     units = {"sqnr_db": "dB"}
     figures = [
         figure(name, value, units.get(name, "1"), simulated, source)
         for name, value in item.figures.items()
-        if not math.isinf(value)
+        if (name, value) != ("sqnr_db", math.inf)
     ]
     return toolchain_pb2.OutputComparison(
         output=item.output, samples=item.samples, figures=figures, worst_sample=item.worst_sample

@@ -7,9 +7,10 @@ Transpose ...) or has a larger batch than the quantised one, the tensors are mat
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,8 @@ class BitCheck:
     """Tensor of the compiled model -> (tensor of the quantised model, element type)."""
     count: int
     """Samples to compare."""
+    lanes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    """As many simulators run at the same time, over all checks that share it."""
 
 
 def find_borders(compiled: CompiledModel, quantized: ModelSummary, spec: CompileSpec) -> dict[str, tuple[str, str]]:
@@ -82,7 +85,7 @@ def _before_removed(name: str, makers: Mapping[str, Node], outputs: set[str]) ->
 
 
 async def check_bits(check: BitCheck, outcome: SimulateOutcome, on_progress: Progress) -> None:
-    """Run every BPU node on every sample and note what differs in ``outcome``."""
+    """Run every BPU node on every sample, side by side, and note what differs or could not be compared."""
     code = check.folder.path / "code.hbm"
     code.write_bytes(check.compiled.code)
     order = list(dict.fromkeys(check.borders.values()))
@@ -91,24 +94,68 @@ async def check_bits(check: BitCheck, outcome: SimulateOutcome, on_progress: Pro
     values = {name: by_name[same] for name, (same, _) in check.borders.items() if same in by_name}
     count = min([check.count, *(len(v) for v in values.values())]) if values else 0
     done, total = 0, count * len(check.compiled.bpu_nodes)
+
+    def advance(samples: int) -> None:
+        nonlocal done
+        done += samples
+        on_progress("compiled code", 0.5 + 0.5 * done / max(total, 1), done, total)
+
     for node in check.compiled.bpu_nodes:
-        missing = [t for t in (*node.inputs, *node.outputs) if t not in values]
-        if missing:
-            text = f"the quantised model has no tensor {missing[0]}"
-            outcome.bits += [BitComparison(node.name, t, 0, False, first=text) for t in node.outputs]
-            continue
-        pairs: dict[str, list[tuple[Array, Array]]] = {t: [] for t in node.outputs}
-        group = _batch_of(node, values, check.compiled)
-        for start in range(0, count - group + 1, group):
+        why = _not_comparable(check, node, values, count)
+        if why:
+            found = [BitComparison(node.name, t, 0, False, not_compared=why) for t in node.outputs]
+        else:
             try:
-                await _run_once(check, node, code, values, range(start, start + group), pairs)
+                pairs = await _run_samples(check, node, code, values, count, advance)
             except SimulatorError as error:
                 outcome.failure = make_failure("SIMULATION_FAILED", node.name, (str(error),))
                 return
-            done += group
-            on_progress("compiled code", 0.5 + 0.5 * done / max(total, 1), done, total)
-        outcome.bits += [compare_bits(node.name, t, p) for t, p in pairs.items()]
-        _note_mismatch(node, outcome)
+            found = [compare_bits(node.name, t, p) for t, p in pairs.items()]
+        outcome.bits += found
+        outcome.findings += [_finding(bit) for bit in found if not bit.equal]
+
+
+def _not_comparable(check: BitCheck, node: BinNode, values: Mapping[str, Array], count: int) -> str:
+    """Return why a node's code can't be compared; empty when it can."""
+    missing = next((t for t in (*node.inputs, *node.outputs) if t not in values), "")
+    if missing:
+        return f"the quantised model has no tensor {missing}"
+    group = _batch_of(node, values, check.compiled)
+    return f"the code takes {group} samples at once and there are {count}" if count < group else ""
+
+
+async def _run_samples(
+    check: BitCheck,
+    node: BinNode,
+    code: Path,
+    values: Mapping[str, Array],
+    count: int,
+    advance: Callable[[int], None],
+) -> dict[str, list[tuple[Array, Array]]]:
+    """Run one node on all samples, as many at a time as there are lanes.
+
+    Returns:
+        Per output tensor and sample, in order: (compiled code, quantised model).
+
+    Raises:
+        SimulatorError: a run failed; the others are stopped.
+    """
+    group = _batch_of(node, values, check.compiled)
+
+    async def run(start: int) -> list[list[tuple[Array, Array]]]:
+        async with check.lanes:
+            found = await _run_once(check, node, code, values, range(start, start + group))
+        advance(group)
+        return found
+
+    tasks = [asyncio.create_task(run(start)) for start in range(0, count - group + 1, group)]
+    try:
+        runs = await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return {t: [pair for found in runs for pair in found[k]] for k, t in enumerate(node.outputs)}
 
 
 def _batch_of(node: BinNode, values: Mapping[str, Array], compiled: CompiledModel) -> int:
@@ -122,22 +169,19 @@ def _batch_of(node: BinNode, values: Mapping[str, Array], compiled: CompiledMode
 
 
 async def _run_once(
-    check: BitCheck,
-    node: BinNode,
-    code: Path,
-    values: Mapping[str, Array],
-    chosen: range,
-    pairs: dict[str, list[tuple[Array, Array]]],
-) -> None:
+    check: BitCheck, node: BinNode, code: Path, values: Mapping[str, Array], chosen: range
+) -> list[list[tuple[Array, Array]]]:
     feed = [_node_input(check, t, values, chosen) for t in node.inputs]
     results = await simulate_node(check.toolchain, check.folder, code, node.name, feed, len(node.outputs))
+    pairs: list[list[tuple[Array, Array]]] = []
     for tensor, result in zip(node.outputs, results, strict=True):
         wanted = values[tensor][chosen.start : chosen.stop]
         if len(chosen) == 1:
-            pairs[tensor].append((result, wanted[0]))
+            pairs.append([(result, wanted[0])])
             continue
         parts = np.split(result, len(chosen)) if result.size % len(chosen) == 0 else [result] * len(chosen)
-        pairs[tensor] += list(zip(parts, wanted, strict=True))
+        pairs.append(list(zip(parts, wanted, strict=True)))
+    return pairs
 
 
 def _node_input(check: BitCheck, tensor: str, values: Mapping[str, Array], chosen: range) -> tuple[Array, bool]:
@@ -152,12 +196,13 @@ def _node_input(check: BitCheck, tensor: str, values: Mapping[str, Array], chose
     return (value.astype(known.dtype) if known and known.dtype != "unknown" else value), False
 
 
-def _note_mismatch(node: BinNode, outcome: SimulateOutcome) -> None:
-    for bit in outcome.bits:
-        if bit.subgraph == node.name and not bit.equal:
-            text = (
-                f"Compiled code of {node.name} differs from the quantised model in {bit.different} elements,"
-                f" by up to {bit.max_difference} steps ({bit.first})."
-            )
-            advice = "On borders: symmetric or begin-heavy padding avoids it (balance-padding); or use int8."
-            outcome.findings.append(Finding("COMPILED_CODE_DIFFERS", "error", text, bit.tensor, advice))
+def _finding(bit: BitComparison) -> Finding:
+    if bit.not_compared:
+        text = f"Compiled code of {bit.subgraph} was not compared at {bit.tensor}: {bit.not_compared}."
+        return Finding("COMPILED_CODE_NOT_COMPARED", "warning", text, bit.tensor, "Give more samples, or report it.")
+    text = (
+        f"Compiled code of {bit.subgraph} differs from the quantised model in {bit.different} elements,"
+        f" by up to {bit.max_difference} steps ({bit.first})."
+    )
+    advice = "On borders: symmetric or begin-heavy padding avoids it (balance-padding); or use int8."
+    return Finding("COMPILED_CODE_DIFFERS", "error", text, bit.tensor, advice)

@@ -73,15 +73,16 @@ def compare_output(name: str, got: Array, reference: Array) -> Comparison:
         raise ShapeMismatchError(f"{name}: {list(got.shape)} against {list(reference.shape)}")
     a = got.reshape(len(got), -1).astype(np.float64)
     b = reference.reshape(len(reference), -1).astype(np.float64)
-    difference = np.abs(a - b)
-    worst = difference.max(axis=1)
-    noise, signal = float(np.square(a - b).sum()), float(np.square(b).sum())
-    per_sample = [cosine_similarity(x, y) for x, y in zip(a, b, strict=True)]
+    with np.errstate(invalid="ignore", over="ignore"):  # what is no number stays none, and the gates say so
+        difference = np.abs(a - b)
+        worst = difference.max(axis=1)
+        noise, signal = float(np.square(a - b).sum()), float(np.square(b).sum())
+        per_sample = [cosine_similarity(x, y) for x, y in zip(a, b, strict=True)]
     return Comparison(
         name,
         len(a),
         cosine_similarity(a.ravel(), b.ravel()),
-        min(per_sample),
+        float(np.min(per_sample)),  # NaN wins, wherever it stands
         float(difference.mean()),
         float((np.sqrt(np.square(difference).sum(axis=1)) / difference.shape[1]).mean()),
         float(worst.max()),
@@ -89,7 +90,7 @@ def compare_output(name: str, got: Array, reference: Array) -> Comparison:
         float(difference.mean()),
         math.sqrt(noise / difference.size),
         _decibel(signal, noise),
-        int(np.nanargmax(worst)) if not np.isnan(worst).all() else 0,
+        int(np.argmax(np.nan_to_num(worst, nan=np.inf))),
     )
 
 
@@ -104,7 +105,9 @@ def cosine_similarity(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) ->
 def _decibel(signal: float, noise: float) -> float:
     if noise == 0.0:
         return math.inf
-    return 10 * math.log10(signal / noise) if signal > 0 else -math.inf
+    if math.isnan(signal) or math.isnan(noise) or math.isinf(signal):
+        return math.nan
+    return 10 * math.log10(signal / noise) if signal > 0 and noise < math.inf else -math.inf
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,9 @@ class BitComparison:
     max_difference: int = 0
     """Largest difference in integer steps."""
     first: str = ""
-    """Where the first difference is, and whether it lies on the border; or why nothing was compared."""
+    """Where the first difference is, and whether it lies on the border."""
+    not_compared: str = ""
+    """Why nothing was compared; the check then says neither yes nor no."""
 
 
 def compare_bits(subgraph: str, tensor: str, pairs: list[tuple[Array, Array]]) -> BitComparison:
@@ -133,8 +138,11 @@ def compare_bits(subgraph: str, tensor: str, pairs: list[tuple[Array, Array]]) -
     Args:
         subgraph: BPU node.
         tensor: Its output tensor.
-        pairs: Per sample (compiled code, quantised model), same number of elements.
+        pairs: Per sample (compiled code, quantised model), same number of elements; none means that nothing was
+            compared.
     """
+    if not pairs:
+        return BitComparison(subgraph, tensor, 0, False, not_compared="there was no sample to compare")
     different, largest, first = 0, 0, ""
     for sample, (got, want) in enumerate(pairs):
         if got.size != want.size:
@@ -147,7 +155,7 @@ def compare_bits(subgraph: str, tensor: str, pairs: list[tuple[Array, Array]]) -
             first = f"sample {sample} at {where}{_border(delta)}"
         different += wrong
         largest = max(largest, int(delta.max(initial=0)))
-    return BitComparison(subgraph, tensor, len(pairs), different == 0 and bool(pairs), different, largest, first)
+    return BitComparison(subgraph, tensor, len(pairs), different == 0, different, largest, first)
 
 
 def _border(delta: npt.NDArray[np.int64]) -> str:

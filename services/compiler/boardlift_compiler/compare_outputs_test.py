@@ -26,6 +26,18 @@ def test_equal_and_zero():
     assert compare_output("y", ones, ones).sqnr_db == math.inf
 
 
+@pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan])
+def test_what_is_no_number_stays_none_in_every_figure_of_error(bad):
+    reference = np.ones((3, 4))
+    got = reference.copy()
+    got[1, 2] = bad
+    result = compare_output("y", got, reference)
+    for name in ("max_abs", "mean_abs", "chebyshev", "l1", "l2", "rmse", "cosine", "cosine_min", "sqnr_db"):
+        assert not math.isfinite(result.figures()[name]), name
+    assert result.worst_sample == 1
+    assert result.sqnr_db != math.inf
+
+
 def test_added_dimensions_are_fine_and_other_orders_are_not():
     a = np.arange(24.0).reshape(2, 3, 4)
     assert compare_output("y", a.reshape(2, 1, 3, 4, 1), a).max_abs == 0

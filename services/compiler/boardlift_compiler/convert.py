@@ -215,9 +215,15 @@ def vendor_output_to_wire(row: OutputRow, source: str) -> toolchain_pb2.OutputCo
 
 
 def comparison_to_wire(item: Comparison, source: str) -> toolchain_pb2.OutputComparison:
-    """Write one of our comparisons."""
+    """Write one of our comparisons.
+
+    The infinite sqnr_db of equal outputs is left out: it is no error. Any other figure that is no finite number is one,
+    and goes to the gates as it is.
+    """
     figures = [
-        figure(k, v, UNITS.get(k, "1"), SIMULATED, source) for k, v in item.figures().items() if not math.isinf(v)
+        figure(k, v, UNITS.get(k, "1"), SIMULATED, source)
+        for k, v in item.figures().items()
+        if (k, v) != ("sqnr_db", math.inf)
     ]
     return toolchain_pb2.OutputComparison(
         output=item.output, samples=item.samples, figures=figures, worst_sample=item.worst_sample
@@ -234,6 +240,7 @@ def bit_to_wire(item: BitComparison) -> compiler_pb2.BitCheck:
         different_elements=item.different,
         max_difference=item.max_difference,
         first_difference=item.first,
+        not_compared=item.not_compared,
     )
 
 

@@ -9,9 +9,10 @@ so each piece of compiled code is judged alone and a mismatch is located at its 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,8 @@ class SimulateInputs:
     """Names the inputs' types."""
     bit_samples: int = DEFAULT_BIT_SAMPLES
     """Samples for the bit check."""
+    lanes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    """As many simulators of compiled code run at the same time, over all simulations that share it."""
 
 
 def bit_samples_of(inputs: SimulateInputs) -> int:
@@ -108,7 +111,9 @@ async def simulate_model(
     if inputs.reference is not None:
         _compare_reference(inputs, outcome)
     if outcome.failure is None and inputs.bit_samples >= 0:
-        check = BitCheck(toolchain, compiled, samples, inputs.spec, folder, borders, bit_samples_of(inputs))
+        check = BitCheck(
+            toolchain, compiled, samples, inputs.spec, folder, borders, bit_samples_of(inputs), inputs.lanes
+        )
         await check_bits(check, outcome, on_progress)
     return outcome
 

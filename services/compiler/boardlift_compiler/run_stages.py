@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
@@ -57,6 +58,8 @@ class StageRunner:
     """Compiler threads per run."""
     launcher: Launcher = run_tool
     """How the tool is started."""
+    lanes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(len(os.sched_getaffinity(0))))
+    """One simulator of compiled code per core: a stage alone uses them all, several stages share them."""
 
     async def check(self, request: compiler_pb2.CheckModelRequest, emitter: Emitter) -> compiler_pb2.CheckResult:
         """Run the checker."""
@@ -174,6 +177,7 @@ class StageRunner:
             await optional(request.reference_outputs),
             spec,
             request.bit_check_samples or DEFAULT_BIT_SAMPLES,
+            self.lanes,
         )
         with run_folder(self.work_root) as folder:
             outcome = await simulate_model(self.toolchain, inputs, folder, emitter.progress)

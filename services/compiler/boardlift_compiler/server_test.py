@@ -51,7 +51,7 @@ class Client:
 
 
 def save_npz(arrays, store, name):
-    path = store._cache._uploads / f"{name}.npz"
+    path = store._cache.uploads / f"{name}.npz"
     np.savez(path, **arrays)
     return path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -59,9 +60,7 @@ async def simulate_node(
     Raises:
         SimulatorError: when it fails or writes something else.
     """
-    work = folder.path / "sim"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
+    work = Path(tempfile.mkdtemp(prefix="sim-", dir=folder.path))
     try:
         names = []
         for index, (array, is_image) in enumerate(inputs):

@@ -90,10 +90,14 @@ def _bit_exact(gate: Gate, facts: VariantFacts) -> list[GateResult]:
     subject = "compiled code against quantised model"
     if facts.simulated is None or not facts.simulated.bit_checks:
         return [_undecided(gate, "no BPU subgraph was compared bit by bit", subject=subject)]
-    bad = [check for check in facts.simulated.bit_checks if not check.equal]
+    unequal = [check for check in facts.simulated.bit_checks if not check.equal]
+    bad = [check for check in unequal if not check.not_compared]
     figure = make_figure("bit_exact", 0.0 if bad else 1.0, "1", SIMULATED, "vendor's simulator")
     if not bad and facts.simulated.bit_exact:
         return [_result(gate, PASS, "every integer is equal", figure, subject)]
+    if not bad and unequal:
+        why = f"{unequal[0].tensor} of {unequal[0].subgraph} was not compared: {unequal[0].not_compared}"
+        return [_undecided(gate, why, subject=subject)]
     if not bad:
         return [_undecided(gate, "the simulation says neither yes nor no", figure, subject)]
     first = bad[0]

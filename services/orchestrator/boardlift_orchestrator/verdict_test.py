@@ -96,11 +96,22 @@ def not_a_number(results: dict[str, Any]) -> None:
     results["simulate/v"].outputs[0].figures[0].value = math.nan
 
 
+def infinite(results: dict[str, Any]) -> None:
+    figures = results["simulate/v"].outputs[0].figures
+    next(figure for figure in figures if figure.name == "max_abs").value = math.inf
+
+
 def bits_differ(results: dict[str, Any]) -> None:
     simulated = results["simulate/v"]
     simulated.bit_exact = False
     simulated.bit_checks[0].equal = False
     simulated.bit_checks[0].different_elements = 3
+
+
+def bits_not_compared(results: dict[str, Any]) -> None:
+    simulated = results["simulate/v"]
+    simulated.bit_exact = False
+    simulated.bit_checks.add(subgraph="g1", tensor="u", not_compared="the quantised model has no tensor u")
 
 
 def board_leaves_an_output_out(results: dict[str, Any]) -> None:
@@ -127,6 +138,7 @@ def warn_only(results: dict[str, Any]) -> None:
         (clear_outputs, UNDECIDED),
         (not_a_number, FAIL),
         (bits_differ, FAIL),
+        (bits_not_compared, UNDECIDED),
         (lambda results: results["simulate/v"].ClearField("bit_checks"), UNDECIDED),
         (lambda results: setattr(results["simulate/v"], "bit_exact", False), UNDECIDED),
         (silent_fallback, FAIL),
@@ -139,6 +151,11 @@ def warn_only(results: dict[str, Any]) -> None:
 )
 def test_missing_or_bad_evidence_never_passes(change: Callable[[dict[str, Any]], Any], outcome: int) -> None:
     assert judge(Gate(metric="cosine", minimum=0.99), change=change).outcome == outcome
+
+
+def test_an_infinite_error_fails_its_gate() -> None:
+    assert judge(Gate(metric="max_abs", maximum=1e6)).outcome == PASS
+    assert judge(Gate(metric="max_abs", maximum=1e6), change=infinite).outcome == FAIL
 
 
 def test_leaving_the_board_out_can_pass_but_says_so() -> None:
