@@ -14,7 +14,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class JobSpec(_message.Message):
-    __slots__ = ("model", "dataset", "target", "split", "transform", "variants", "gates", "board", "perf", "goal", "limit_duration", "display_name", "model_name", "command", "skip_board", "board_samples", "bit_check_samples")
+    __slots__ = ("model", "dataset", "target", "split", "transform", "variants", "gates", "board", "perf", "goal", "limit_duration", "display_name", "model_name", "command", "skip_board", "board_samples", "bit_check_samples", "priority")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     DATASET_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
@@ -32,6 +32,7 @@ class JobSpec(_message.Message):
     SKIP_BOARD_FIELD_NUMBER: _ClassVar[int]
     BOARD_SAMPLES_FIELD_NUMBER: _ClassVar[int]
     BIT_CHECK_SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     model: _transform_pb2.ModelSource
     dataset: _artifact_pb2.ArtifactRef
     target: str
@@ -49,7 +50,8 @@ class JobSpec(_message.Message):
     skip_board: bool
     board_samples: int
     bit_check_samples: int
-    def __init__(self, model: _Optional[_Union[_transform_pb2.ModelSource, _Mapping]] = ..., dataset: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., target: _Optional[str] = ..., split: _Optional[_Union[_transform_pb2.SplitSpec, _Mapping]] = ..., transform: _Optional[_Union[_transform_pb2.TransformSpec, _Mapping]] = ..., variants: _Optional[_Iterable[_Union[_compiler_pb2.VariantSpec, _Mapping]]] = ..., gates: _Optional[_Iterable[_Union[Gate, _Mapping]]] = ..., board: _Optional[_Union[BoardSelector, _Mapping]] = ..., perf: _Optional[_Union[_board_agent_pb2.PerfSpec, _Mapping]] = ..., goal: _Optional[str] = ..., limit_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., display_name: _Optional[str] = ..., model_name: _Optional[str] = ..., command: _Optional[_Iterable[str]] = ..., skip_board: bool = ..., board_samples: _Optional[int] = ..., bit_check_samples: _Optional[int] = ...) -> None: ...
+    priority: int
+    def __init__(self, model: _Optional[_Union[_transform_pb2.ModelSource, _Mapping]] = ..., dataset: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., target: _Optional[str] = ..., split: _Optional[_Union[_transform_pb2.SplitSpec, _Mapping]] = ..., transform: _Optional[_Union[_transform_pb2.TransformSpec, _Mapping]] = ..., variants: _Optional[_Iterable[_Union[_compiler_pb2.VariantSpec, _Mapping]]] = ..., gates: _Optional[_Iterable[_Union[Gate, _Mapping]]] = ..., board: _Optional[_Union[BoardSelector, _Mapping]] = ..., perf: _Optional[_Union[_board_agent_pb2.PerfSpec, _Mapping]] = ..., goal: _Optional[str] = ..., limit_duration: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., display_name: _Optional[str] = ..., model_name: _Optional[str] = ..., command: _Optional[_Iterable[str]] = ..., skip_board: bool = ..., board_samples: _Optional[int] = ..., bit_check_samples: _Optional[int] = ..., priority: _Optional[int] = ...) -> None: ...
 
 class Gate(_message.Message):
     __slots__ = ("metric", "minimum", "maximum", "output")
@@ -79,7 +81,7 @@ class BoardSelector(_message.Message):
     def __init__(self, id: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("id", "spec", "state", "stages", "verdict", "error", "create_time", "start_time", "end_time", "artifacts", "owner", "revision")
+    __slots__ = ("id", "spec", "state", "stages", "verdict", "error", "create_time", "start_time", "end_time", "artifacts", "owner", "revision", "waiting_turn", "submitter")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[Job.State]
@@ -108,6 +110,8 @@ class Job(_message.Message):
     ARTIFACTS_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    WAITING_TURN_FIELD_NUMBER: _ClassVar[int]
+    SUBMITTER_FIELD_NUMBER: _ClassVar[int]
     id: str
     spec: JobSpec
     state: Job.State
@@ -120,10 +124,12 @@ class Job(_message.Message):
     artifacts: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.NamedArtifact]
     owner: str
     revision: int
-    def __init__(self, id: _Optional[str] = ..., spec: _Optional[_Union[JobSpec, _Mapping]] = ..., state: _Optional[_Union[Job.State, str]] = ..., stages: _Optional[_Iterable[_Union[StageRecord, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., error: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., artifacts: _Optional[_Iterable[_Union[_toolchain_pb2.NamedArtifact, _Mapping]]] = ..., owner: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+    waiting_turn: bool
+    submitter: str
+    def __init__(self, id: _Optional[str] = ..., spec: _Optional[_Union[JobSpec, _Mapping]] = ..., state: _Optional[_Union[Job.State, str]] = ..., stages: _Optional[_Iterable[_Union[StageRecord, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., error: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., artifacts: _Optional[_Iterable[_Union[_toolchain_pb2.NamedArtifact, _Mapping]]] = ..., owner: _Optional[str] = ..., revision: _Optional[int] = ..., waiting_turn: bool = ..., submitter: _Optional[str] = ...) -> None: ...
 
 class StageRecord(_message.Message):
-    __slots__ = ("stage", "variant", "state", "attempt", "result", "failure", "worker", "start_time", "end_time", "cached")
+    __slots__ = ("stage", "variant", "state", "attempt", "result", "failure", "worker", "start_time", "end_time", "cached", "begin_time")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[StageRecord.State]
@@ -150,6 +156,7 @@ class StageRecord(_message.Message):
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     CACHED_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_TIME_FIELD_NUMBER: _ClassVar[int]
     stage: str
     variant: str
     state: StageRecord.State
@@ -160,7 +167,8 @@ class StageRecord(_message.Message):
     start_time: _timestamp_pb2.Timestamp
     end_time: _timestamp_pb2.Timestamp
     cached: bool
-    def __init__(self, stage: _Optional[str] = ..., variant: _Optional[str] = ..., state: _Optional[_Union[StageRecord.State, str]] = ..., attempt: _Optional[int] = ..., result: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., worker: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., cached: bool = ...) -> None: ...
+    begin_time: _timestamp_pb2.Timestamp
+    def __init__(self, stage: _Optional[str] = ..., variant: _Optional[str] = ..., state: _Optional[_Union[StageRecord.State, str]] = ..., attempt: _Optional[int] = ..., result: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., worker: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., cached: bool = ..., begin_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Verdict(_message.Message):
     __slots__ = ("outcome", "reasons", "best_variant", "variants", "next_steps")
@@ -273,6 +281,74 @@ class CancelJobResponse(_message.Message):
     JOB_FIELD_NUMBER: _ClassVar[int]
     job: Job
     def __init__(self, job: _Optional[_Union[Job, _Mapping]] = ...) -> None: ...
+
+class DeleteJobRequest(_message.Message):
+    __slots__ = ("job_id",)
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    def __init__(self, job_id: _Optional[str] = ...) -> None: ...
+
+class DeleteJobResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class PlanJobRequest(_message.Message):
+    __slots__ = ("spec",)
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    spec: JobSpec
+    def __init__(self, spec: _Optional[_Union[JobSpec, _Mapping]] = ...) -> None: ...
+
+class PlanJobResponse(_message.Message):
+    __slots__ = ("stages", "boards_online", "boards_free", "board_stages_queued", "active_jobs", "waiting_jobs", "own_waiting_jobs")
+    STAGES_FIELD_NUMBER: _ClassVar[int]
+    BOARDS_ONLINE_FIELD_NUMBER: _ClassVar[int]
+    BOARDS_FREE_FIELD_NUMBER: _ClassVar[int]
+    BOARD_STAGES_QUEUED_FIELD_NUMBER: _ClassVar[int]
+    ACTIVE_JOBS_FIELD_NUMBER: _ClassVar[int]
+    WAITING_JOBS_FIELD_NUMBER: _ClassVar[int]
+    OWN_WAITING_JOBS_FIELD_NUMBER: _ClassVar[int]
+    stages: _containers.RepeatedCompositeFieldContainer[StagePlan]
+    boards_online: int
+    boards_free: int
+    board_stages_queued: int
+    active_jobs: int
+    waiting_jobs: int
+    own_waiting_jobs: int
+    def __init__(self, stages: _Optional[_Iterable[_Union[StagePlan, _Mapping]]] = ..., boards_online: _Optional[int] = ..., boards_free: _Optional[int] = ..., board_stages_queued: _Optional[int] = ..., active_jobs: _Optional[int] = ..., waiting_jobs: _Optional[int] = ..., own_waiting_jobs: _Optional[int] = ...) -> None: ...
+
+class StagePlan(_message.Message):
+    __slots__ = ("stage", "variant", "answer", "duration", "past_runs", "basis", "failure")
+    class Answer(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        ANSWER_UNSPECIFIED: _ClassVar[StagePlan.Answer]
+        ANSWER_CACHED: _ClassVar[StagePlan.Answer]
+        ANSWER_RUNS: _ClassVar[StagePlan.Answer]
+        ANSWER_ALWAYS_RUNS: _ClassVar[StagePlan.Answer]
+        ANSWER_AFTER_RUN: _ClassVar[StagePlan.Answer]
+        ANSWER_UNKNOWN: _ClassVar[StagePlan.Answer]
+        ANSWER_SKIPPED: _ClassVar[StagePlan.Answer]
+    ANSWER_UNSPECIFIED: StagePlan.Answer
+    ANSWER_CACHED: StagePlan.Answer
+    ANSWER_RUNS: StagePlan.Answer
+    ANSWER_ALWAYS_RUNS: StagePlan.Answer
+    ANSWER_AFTER_RUN: StagePlan.Answer
+    ANSWER_UNKNOWN: StagePlan.Answer
+    ANSWER_SKIPPED: StagePlan.Answer
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    VARIANT_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
+    DURATION_FIELD_NUMBER: _ClassVar[int]
+    PAST_RUNS_FIELD_NUMBER: _ClassVar[int]
+    BASIS_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    stage: str
+    variant: str
+    answer: StagePlan.Answer
+    duration: _toolchain_pb2.Figure
+    past_runs: int
+    basis: str
+    failure: _toolchain_pb2.StageFailure
+    def __init__(self, stage: _Optional[str] = ..., variant: _Optional[str] = ..., answer: _Optional[_Union[StagePlan.Answer, str]] = ..., duration: _Optional[_Union[_toolchain_pb2.Figure, _Mapping]] = ..., past_runs: _Optional[int] = ..., basis: _Optional[str] = ..., failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ...) -> None: ...
 
 class WatchJobRequest(_message.Message):
     __slots__ = ("job_id", "after_sequence")

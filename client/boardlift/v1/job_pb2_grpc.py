@@ -55,6 +55,16 @@ class JobServiceStub(object):
                 request_serializer=boardlift_dot_v1_dot_job__pb2.CancelJobRequest.SerializeToString,
                 response_deserializer=boardlift_dot_v1_dot_job__pb2.CancelJobResponse.FromString,
                 _registered_method=True)
+        self.DeleteJob = channel.unary_unary(
+                '/boardlift.v1.JobService/DeleteJob',
+                request_serializer=boardlift_dot_v1_dot_job__pb2.DeleteJobRequest.SerializeToString,
+                response_deserializer=boardlift_dot_v1_dot_job__pb2.DeleteJobResponse.FromString,
+                _registered_method=True)
+        self.PlanJob = channel.unary_unary(
+                '/boardlift.v1.JobService/PlanJob',
+                request_serializer=boardlift_dot_v1_dot_job__pb2.PlanJobRequest.SerializeToString,
+                response_deserializer=boardlift_dot_v1_dot_job__pb2.PlanJobResponse.FromString,
+                _registered_method=True)
         self.WatchJob = channel.unary_stream(
                 '/boardlift.v1.JobService/WatchJob',
                 request_serializer=boardlift_dot_v1_dot_job__pb2.WatchJobRequest.SerializeToString,
@@ -99,6 +109,20 @@ class JobServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeleteJob(self, request, context):
+        """Removes a job that has ended, for good; its files go with the next sweep unless another job names them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PlanJob(self, request, context):
+        """Says what a job would do: which stages a cache would answer, how long the others took before, who waits.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WatchJob(self, request, context):
         """Follows a job from a sequence on until it ends.
         """
@@ -135,6 +159,16 @@ def add_JobServiceServicer_to_server(servicer, server):
                     servicer.CancelJob,
                     request_deserializer=boardlift_dot_v1_dot_job__pb2.CancelJobRequest.FromString,
                     response_serializer=boardlift_dot_v1_dot_job__pb2.CancelJobResponse.SerializeToString,
+            ),
+            'DeleteJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteJob,
+                    request_deserializer=boardlift_dot_v1_dot_job__pb2.DeleteJobRequest.FromString,
+                    response_serializer=boardlift_dot_v1_dot_job__pb2.DeleteJobResponse.SerializeToString,
+            ),
+            'PlanJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.PlanJob,
+                    request_deserializer=boardlift_dot_v1_dot_job__pb2.PlanJobRequest.FromString,
+                    response_serializer=boardlift_dot_v1_dot_job__pb2.PlanJobResponse.SerializeToString,
             ),
             'WatchJob': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchJob,
@@ -256,6 +290,60 @@ class JobService(object):
             '/boardlift.v1.JobService/CancelJob',
             boardlift_dot_v1_dot_job__pb2.CancelJobRequest.SerializeToString,
             boardlift_dot_v1_dot_job__pb2.CancelJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/boardlift.v1.JobService/DeleteJob',
+            boardlift_dot_v1_dot_job__pb2.DeleteJobRequest.SerializeToString,
+            boardlift_dot_v1_dot_job__pb2.DeleteJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PlanJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/boardlift.v1.JobService/PlanJob',
+            boardlift_dot_v1_dot_job__pb2.PlanJobRequest.SerializeToString,
+            boardlift_dot_v1_dot_job__pb2.PlanJobResponse.FromString,
             options,
             channel_credentials,
             insecure,

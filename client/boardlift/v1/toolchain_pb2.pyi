@@ -187,20 +187,42 @@ class GetServerInfoRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetServerInfoResponse(_message.Message):
-    __slots__ = ("name", "version", "tools", "slots", "busy_slots", "findings")
+    __slots__ = ("name", "version", "tools", "slots", "busy_slots", "findings", "store", "server_time")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     TOOLS_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
     BUSY_SLOTS_FIELD_NUMBER: _ClassVar[int]
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    SERVER_TIME_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     tools: _containers.RepeatedCompositeFieldContainer[ToolchainInfo]
     slots: int
     busy_slots: int
     findings: _containers.RepeatedCompositeFieldContainer[Finding]
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., tools: _Optional[_Iterable[_Union[ToolchainInfo, _Mapping]]] = ..., slots: _Optional[int] = ..., busy_slots: _Optional[int] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ...) -> None: ...
+    store: StoreInfo
+    server_time: _timestamp_pb2.Timestamp
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., tools: _Optional[_Iterable[_Union[ToolchainInfo, _Mapping]]] = ..., slots: _Optional[int] = ..., busy_slots: _Optional[int] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., store: _Optional[_Union[StoreInfo, _Mapping]] = ..., server_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class StoreInfo(_message.Message):
+    __slots__ = ("objects", "size_bytes", "limit_bytes", "sweep_time", "freed_objects", "freed_bytes", "removed_jobs")
+    OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SWEEP_TIME_FIELD_NUMBER: _ClassVar[int]
+    FREED_OBJECTS_FIELD_NUMBER: _ClassVar[int]
+    FREED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_JOBS_FIELD_NUMBER: _ClassVar[int]
+    objects: int
+    size_bytes: int
+    limit_bytes: int
+    sweep_time: _timestamp_pb2.Timestamp
+    freed_objects: int
+    freed_bytes: int
+    removed_jobs: int
+    def __init__(self, objects: _Optional[int] = ..., size_bytes: _Optional[int] = ..., limit_bytes: _Optional[int] = ..., sweep_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., freed_objects: _Optional[int] = ..., freed_bytes: _Optional[int] = ..., removed_jobs: _Optional[int] = ...) -> None: ...
 
 class CancelExecutionRequest(_message.Message):
     __slots__ = ("execution_id",)
