@@ -58,6 +58,8 @@ class RunOptions:
     """Seed of the draw."""
     frames: int = 0
     """Frames of a latency measurement; 0 means 1000."""
+    governor: str = ""
+    """Clock governor to measure under, set by boards whose owner permits it; empty leaves it alone."""
     skip_board: bool = False
     """Leave the board out."""
     board_samples: int = 0
@@ -214,7 +216,7 @@ def job_spec(
         variants=[variant_spec(variant) for variant in parsed],
         gates=[gate_message(gate) for gate in options.gates],
         board=board_selector(options.board),
-        perf=board_agent_pb2.PerfSpec(frames=options.frames),
+        perf=board_agent_pb2.PerfSpec(frames=options.frames, governor=options.governor),
         goal=options.goal,
         display_name=options.name[:100],
         model_name=model.name,

@@ -16,6 +16,7 @@ def test_everything_of_a_job_arrives_in_the_message():
         freeze={"sr": 16000, "state": [[0.5, 1.0]]},
         gates=(Gate.parse("cosine>=0.99"), Gate.parse("max_abs@actions<=0.2")),
         board="soc=x5,lab=a",
+        governor="performance",
         limit_s=60,
         name="n" * 120,
         command=("boardlift", "run"),
@@ -34,6 +35,7 @@ def test_everything_of_a_job_arrives_in_the_message():
     assert spec.gates[0].minimum == 0.99 and not spec.gates[0].HasField("maximum")
     assert spec.gates[1].maximum == 0.2 and spec.gates[1].output == "actions"
     assert dict(spec.board.labels) == {"soc": "x5", "lab": "a"} and spec.limit_duration.seconds == 60
+    assert spec.perf.governor == "performance"
     assert len(spec.display_name) == 100 and list(spec.command) == ["boardlift", "run"]
 
 

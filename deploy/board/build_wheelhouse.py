@@ -124,7 +124,7 @@ def main() -> int:
     build_pure(source, dest)
     build_ours(dest)
     pip("download", "--no-deps", "--only-binary=:all:", PIP, "--dest", str(dest))
-    for name in ("install.sh", "boardlift-agent.service", "agent.env"):
+    for name in ("install.sh", "boardlift-agent.service", "governor.conf", "agent.env"):
         shutil.copy(Path(__file__).with_name(name), dest / name)
     sums = [f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.name}" for p in sorted(dest.iterdir())]
     (dest / "SHA256SUMS").write_text("\n".join(sums) + "\n")

@@ -1,16 +1,18 @@
 #!/bin/sh
 # Installs the board agent from the wheelhouse this script lies in. Run as root on the board:
 #   ./install.sh --board-id x5-lab-3 [--orchestrator HOST:7400 --nats tls://HOST:4222] [--label place=lab-1]
+#       [--allow-governor 1]     # runs may ask for a clock governor; also for an agent that is there already
 # For tests and images: --prefix DIR puts everything below DIR and leaves users, groups and systemd alone.
 # Running it again upgrades; /etc/boardlift/agent.env is never overwritten.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-prefix='' board='' orchestrator='' nats='' labels='' python=${PYTHON:-python3}
+prefix='' governor='' board='' orchestrator='' nats='' labels='' python=${PYTHON:-python3}
 fail() { echo "install.sh: $1" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || fail "$1 needs a value"
     case $1 in
         --prefix) prefix=$2 ;;
+        --allow-governor) governor=$2 ;;
         --board-id) board=$2 ;;
         --orchestrator) orchestrator=$2 ;;
         --nats) nats=$2 ;;
@@ -22,6 +24,7 @@ done
 case $board in
     '' | *[!a-z0-9-]*) fail "--board-id must be given: lower-case letters, digits, hyphens" ;;
 esac
+case $governor in '' | 1) ;; *) fail "--allow-governor takes 1" ;; esac
 [ ${#board} -le 40 ] || fail "--board-id has at most 40 characters"
 for value in "$orchestrator" "$nats" "$labels"; do
     case $value in *[!A-Za-z0-9.,:/=_-]*) fail "odd characters in '$value'" ;; esac
@@ -56,6 +59,8 @@ if [ ! -e "$etc/agent.env" ]; then
     [ -z "$labels" ] || echo "BOARDLIFT_LABELS=$labels" >>"$etc/agent.env"
     chmod 0640 "$etc/agent.env"
 fi
+[ -z "$governor" ] || install -D -m 0644 "$here/governor.conf" \
+    "$prefix/etc/systemd/system/boardlift-agent.service.d/governor.conf"
 if [ -n "$prefix" ]; then
     install -D -m 0644 "$here/boardlift-agent.service" "$prefix/etc/systemd/system/boardlift-agent.service"
     echo "installed below $prefix"

@@ -1,7 +1,10 @@
 """The wheelhouse installs without a network, twice, and its agent starts; damage and odd arguments are refused."""
 
+import grp
 import importlib.util
+import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -59,12 +62,14 @@ def install(wheelhouse: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_installs_upgrades_and_starts(wheelhouse: Path, tmp_path: Path) -> None:
     for _ in range(2):
         done = install(
-            wheelhouse, "--prefix", str(tmp_path), "--board-id", "x5-1", "--orchestrator", "lab:7400", "--label", "a=b"
-        )
+            wheelhouse, "--prefix", str(tmp_path), "--board-id", "x5-1", "--orchestrator", "lab:7400", "--label", "a=b",
+            "--allow-governor", "1",
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr
     settings = (tmp_path / "etc/boardlift/agent.env").read_text()
     assert "BOARDLIFT_BOARD_ID=x5-1\n" in settings
     assert settings.count("BOARDLIFT_LABELS=a=b") == 1
+    assert (tmp_path / "etc/systemd/system/boardlift-agent.service.d/governor.conf").is_file()
     agent = tmp_path / "opt/boardlift/venv/bin/boardlift-agent"
     assert not (tmp_path / "opt/boardlift/venv.old").exists()
     shown = subprocess.run([str(agent), "--version"], capture_output=True, text=True)
@@ -98,6 +103,7 @@ def test_a_damaged_wheelhouse_is_refused(wheelhouse: Path, tmp_path: Path) -> No
         ("--board-id", "a;b"),
         ("--board-id", "x5", "--nats", "$(id)"),
         ("--what", "x"),
+        ("--board-id", "x5", "--allow-governor", "yes"),
         ("--board-id",),
     ],
 )
@@ -129,3 +135,31 @@ def test_the_unit_is_hardened() -> None:
     command = ["systemd-analyze", "security", "--offline=true", "--threshold=30", "--no-pager", str(unit)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr
+
+
+def test_the_drop_in_gives_the_agents_group_the_governors_and_nothing_else(tmp_path: Path) -> None:
+    line = next(x for x in (HERE / "governor.conf").read_text().splitlines() if x.startswith("ExecStartPre="))
+    program, flag, script = shlex.split(line.removeprefix("ExecStartPre=+"))
+    group = grp.getgrgid(os.getgid()).gr_name
+    script = script.replace("$$", "$").replace("/sys/", f"{tmp_path}/sys/").replace("chgrp boardlift", f"chgrp {group}")
+    cpu = tmp_path / "sys/devices/system/cpu/cpufreq"
+    files = [cpu / "policy0/scaling_governor", cpu / "policy4/scaling_governor", cpu / "policy0/scaling_max_freq"]
+    files.append(tmp_path / "sys/class/devfreq/3a000000.bpu/governor")
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(0o644)
+    subprocess.run([program, flag, script], check=True)
+    assert [f"{file.stat().st_mode & 0o777:o}" for file in files] == ["664", "664", "644", "664"]
+
+
+def test_the_drop_in_is_one_that_systemd_takes(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        return  # what it does is tested above
+    unit = tmp_path / "boardlift-agent.service"
+    text = (
+        (HERE / "boardlift-agent.service").read_text().replace("/opt/boardlift/venv/bin/boardlift-agent", "/bin/true")
+    )
+    unit.write_text(text + (HERE / "governor.conf").read_text())
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
+    assert "governor" not in done.stderr and "ReadWritePaths" not in done.stderr and "ExecStartPre" not in done.stderr
+    assert done.returncode == 0, done.stderr

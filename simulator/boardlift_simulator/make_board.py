@@ -50,6 +50,7 @@ def board_files(
     }
     for name, value in (
         ("scaling_governor", governor),
+        ("scaling_available_governors", "conservative ondemand userspace powersave performance schedutil"),
         ("scaling_cur_freq", str(clock)),
         ("scaling_max_freq", "1500000"),
         ("scaling_min_freq", "300000"),
@@ -58,6 +59,8 @@ def board_files(
     bpu = 500_000_000 if throttled or hot else 1_000_000_000
     files["sys/class/devfreq/bpu/cur_freq"] = f"{bpu}\n"
     files["sys/class/devfreq/bpu/max_freq"] = "1000000000\n"
+    files["sys/class/devfreq/bpu/governor"] = "performance\n"
+    files["sys/class/devfreq/bpu/available_governors"] = "simple_ondemand powersave performance userspace\n"
     return files
 
 

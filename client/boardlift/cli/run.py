@@ -52,6 +52,7 @@ _METHODS = click.Choice(["default", "mix", "kl", "max", "skip"])
 @click.option("--heldout-samples", type=int, default=0, help="Samples kept for proof; default the dataset's.")
 @click.option("--seed", type=int, default=0, help="Seed of the draw.")
 @click.option("--frames", type=int, default=0, help="Frames of a latency measurement; default 1000.")
+@click.option("--governor", default="", help="Clock governor to measure under: performance; boards may refuse it.")
 @click.option("--bit-check-samples", type=int, default=0, help="Samples compared bit by bit; default 4.")
 @click.option("--name", default="", help="Name of the job for people.")
 @click.option("--limit", "limit_s", type=float, default=0.0, help="Seconds the job may take; default 4 hours.")
@@ -113,7 +114,7 @@ def _variants(texts: tuple[str, ...], given: dict[str, Any]) -> list[Variant]:
 
 
 def _options(given: dict[str, Any], gates: tuple[Gate, ...]) -> RunOptions:
-    same = ("target", "board", "skip_passes", "seed", "frames", "name", "limit_s")
+    same = ("target", "board", "skip_passes", "seed", "frames", "governor", "name", "limit_s")
     counts = ("calibration_samples", "heldout_samples", "bit_check_samples")
     return RunOptions(
         gates=gates,

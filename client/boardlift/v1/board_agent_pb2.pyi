@@ -377,7 +377,7 @@ class CompareModelsResponse(_message.Message):
     def __init__(self, sequence: _Optional[int] = ..., progress: _Optional[_Union[_toolchain_pb2.Progress, _Mapping]] = ..., log: _Optional[_Union[_toolchain_pb2.LogLine, _Mapping]] = ..., result: _Optional[_Union[CompareResult, _Mapping]] = ...) -> None: ...
 
 class CompareResult(_message.Message):
-    __slots__ = ("failure", "verdict", "figures", "first_rounds_ms", "second_rounds_ms", "board", "states", "execution")
+    __slots__ = ("failure", "verdict", "figures", "first_rounds_ms", "second_rounds_ms", "board", "states", "execution", "findings")
     class Verdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         VERDICT_UNSPECIFIED: _ClassVar[CompareResult.Verdict]
@@ -396,6 +396,7 @@ class CompareResult(_message.Message):
     BOARD_FIELD_NUMBER: _ClassVar[int]
     STATES_FIELD_NUMBER: _ClassVar[int]
     EXECUTION_FIELD_NUMBER: _ClassVar[int]
+    FINDINGS_FIELD_NUMBER: _ClassVar[int]
     failure: _toolchain_pb2.StageFailure
     verdict: CompareResult.Verdict
     figures: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.Figure]
@@ -404,4 +405,5 @@ class CompareResult(_message.Message):
     board: BoardInfo
     states: _containers.RepeatedCompositeFieldContainer[BoardState]
     execution: _toolchain_pb2.ExecutionInfo
-    def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., verdict: _Optional[_Union[CompareResult.Verdict, str]] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., first_rounds_ms: _Optional[_Iterable[float]] = ..., second_rounds_ms: _Optional[_Iterable[float]] = ..., board: _Optional[_Union[BoardInfo, _Mapping]] = ..., states: _Optional[_Iterable[_Union[BoardState, _Mapping]]] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ...) -> None: ...
+    findings: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.Finding]
+    def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., verdict: _Optional[_Union[CompareResult.Verdict, str]] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., first_rounds_ms: _Optional[_Iterable[float]] = ..., second_rounds_ms: _Optional[_Iterable[float]] = ..., board: _Optional[_Union[BoardInfo, _Mapping]] = ..., states: _Optional[_Iterable[_Union[BoardState, _Mapping]]] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ...) -> None: ...

@@ -12,12 +12,14 @@ from boardlift_servicekit.artifacts import ArtifactStore
 from boardlift_servicekit.executions import Emitter
 
 from boardlift_board_agent.bench import Desk, Parts, open_desk
-from boardlift_board_agent.convert import figure, refusal_message, state_message
+from boardlift_board_agent.convert import figure, refusal_message
 from boardlift_board_agent.failures import ModelRefused, check_run
 from boardlift_board_agent.hrt_model_exec import PerfOptions, perf_command, sampler_command
 from boardlift_board_agent.measure_latency import parse_samples
 from boardlift_board_agent.parse_report import parse_perf
+from boardlift_board_agent.record_board import record_board
 from boardlift_board_agent.statistics import compare_rounds
+from boardlift_board_agent.watch_board import Snapshot
 
 _Verdict = board_agent_pb2.CompareResult
 
@@ -39,14 +41,18 @@ async def compare_models(
         BoardliftError: the board takes no work, artifacts are missing, a tool died.
     """
     async with open_desk(parts, emit, request.job_id) as desk:
-        return await _compare(request, desk)
+        during: list[Snapshot] = []
+        with desk.watch.governor.hold(request.governor) as held:
+            async with desk.watch.during(during):
+                result = await _compare(request, desk)
+        await record_board(desk, result, request.job_id, held, during)
+        return result
 
 
 async def _compare(request: board_agent_pb2.CompareModelsRequest, desk: Desk) -> board_agent_pb2.CompareResult:
     result = board_agent_pb2.CompareResult()
     rounds = min(max(request.rounds or 10, 2), 100)
     options = PerfOptions(min(max(request.frames or 200, 1), 100_000), min(max(request.threads or 1, 1), 8))
-    result.states.append(state_message(desk.before, request.job_id, desk.simulated))
     models = [await _fetch(desk.store, desk.folder, request, name) for name in ("first_model", "second_model")]
     medians: tuple[list[float], list[float]] = ([], [])
     try:
@@ -73,7 +79,6 @@ async def _compare(request: board_agent_pb2.CompareModelsRequest, desk: Desk) ->
         result.figures.append(figure(name, value, "1", desk.simulated, source))
     for name, value in (("first_ms", float(np.median(first))), ("second_ms", float(np.median(second)))):
         result.figures.append(figure(name, value, "ms", desk.simulated, source))
-    result.states.append(state_message(await desk.watch.look(running=True), request.job_id, desk.simulated))
     return result
 
 

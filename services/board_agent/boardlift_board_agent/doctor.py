@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+from boardlift.errors import BoardliftError
 from boardlift.v1 import toolchain_pb2, toolchain_pb2_grpc
 from boardlift_servicekit.channels import connect
 
 from boardlift_board_agent.board_tool import BoardTool, passed_variables
 from boardlift_board_agent.find_sampler import find_sampler
 from boardlift_board_agent.health import HealthLimits
+from boardlift_board_agent.hold_governor import GovernorKeeper
 from boardlift_board_agent.settings import AllSettings
 from boardlift_board_agent.watch_board import BoardWatch
 
@@ -48,12 +50,14 @@ async def examine(settings: AllSettings) -> list[Check]:
             find_sampler(own.sampler, own.hrt_model_exec, own.tool_path, own.board_root),
             passed_variables(dict(os.environ)),
         )
+        keeper = GovernorKeeper(own.board_root, own.state_dir / "governor.json", own.allow_governor)
         watch = BoardWatch(own.board_root, work, tool, HealthLimits(hot_c=own.hot_c, governor=own.governor))
         await watch.start()
         snapshot = await watch.look()
     checks = [_runtime(watch), _board(watch), *_devices(own.board_root, watch.simulated), _sampler(tool), _baseline()]
     checks += [Check(f.code.lower(), "fail" if f.blocking else "missing", f.message, f.remedy) for f in snapshot.facts
                if f.code != "RUNTIME_MISSING"]  # fmt: skip
+    checks += _governor(keeper)
     checks.append(_state_folder(own.state_dir))
     checks.append(await _orchestrator(settings))
     return checks
@@ -115,6 +119,16 @@ def _baseline() -> Check:
             "cpu baseline", "missing", "onnxruntime is not installed", "Install boardlift-board-agent[baseline]."
         )
     return Check("cpu baseline", "ok", "onnxruntime is there")
+
+
+def _governor(keeper: GovernorKeeper) -> list[Check]:
+    if not keeper.permitted:
+        return []
+    try:
+        keeper.check("performance")
+    except BoardliftError as error:
+        return [Check("governor", "fail", error.message, error.remedy)]
+    return [Check("governor", "ok", "runs may set it; it is put back")]
 
 
 def _state_folder(folder: Path) -> Check:

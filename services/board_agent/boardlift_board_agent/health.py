@@ -51,6 +51,8 @@ class RuntimeState:
     """Runs that failed one after the other through no fault of the model."""
     cloned: bool = False
     """Another agent serves under the same id."""
+    governor_stuck: str = ""
+    """Why a governor that a run set could not be put back."""
 
 
 FAILURE_LIMIT = 3
@@ -72,9 +74,13 @@ def judge_health(reading: BoardReading, runtime: RuntimeState, limits: HealthLim
     if idle and (reading.bpu_ratio or 0) > limits.foreign_bpu_ratio:
         text = f"The BPU is {reading.bpu_ratio:.0f} % busy though no run of ours is going on."
         facts.append(Fact("BPU_SHARED", True, text, "Stop the other program, or lease the board."))
-    if limits.governor and reading.governor is not None and reading.governor != limits.governor:
-        text = f"The CPU governor is {reading.governor}, measurements are meant to run under {limits.governor}."
-        facts.append(Fact("GOVERNOR_OTHER", False, text, f"Set the governor to {limits.governor}."))
+    wanted = limits.governor
+    others = [f"the CPU's is {reading.governor}"] if reading.governor not in (None, wanted) else []
+    if wanted == "performance" and reading.bpu_governor not in (None, wanted):  # CPU and BPU share only some names
+        others.append(f"the BPU's is {reading.bpu_governor}")
+    if wanted and others:
+        text = f"Measurements are meant to run under the governor {wanted}; {', '.join(others)}."
+        facts.append(Fact("GOVERNOR_OTHER", False, text, f"Set it to {wanted}, or ask for it in the run."))
     if reading.boost:
         facts.append(Fact("CPU_BOOSTED", False, "The CPU may run above 1.5 GHz.", "Compare only with boosted boards."))
     return sorted(facts, key=lambda fact: not fact.blocking)
@@ -101,6 +107,9 @@ def _runtime_facts(runtime: RuntimeState) -> list[Fact]:
     if runtime.foreign_processes:
         ids = ", ".join(str(p) for p in runtime.foreign_processes[:5])
         facts.append(Fact("BPU_SHARED", True, f"Processes {ids} hold the BPU.", "Stop them, or lease the board."))
+    if runtime.governor_stuck:
+        text = f"A governor set for a run is not put back: {runtime.governor_stuck}"
+        facts.append(Fact("GOVERNOR_NOT_RESTORED", True, text, "Make the file writable for the agent, or set it back."))
     if runtime.failures_in_row >= FAILURE_LIMIT:
         text = f"The last {runtime.failures_in_row} runs failed through no fault of their models."
         facts.append(Fact("BOARD_FAILING", True, text, "Look at the agent's log; restart the board."))
@@ -122,7 +131,8 @@ def _heat_facts(reading: BoardReading, limits: HealthLimits) -> list[Fact]:
     throttled = [
         f"{name} {now:.0f} of {top:.0f} MHz"
         for name, now, top in (("BPU", reading.bpu_mhz, reading.bpu_max_mhz),)
-        if now is not None and top is not None and now < 0.95 * top
+        # A governor that follows the load lets an idle clock fall: that is not throttling.
+        if now is not None and top is not None and now < 0.95 * top and reading.bpu_governor in (None, "performance")
     ]
     fast = reading.governor == "performance"
     if fast and reading.cpu_mhz and reading.cpu_max_mhz and reading.cpu_mhz < 0.95 * reading.cpu_max_mhz:

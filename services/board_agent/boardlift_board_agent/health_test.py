@@ -47,6 +47,7 @@ def test_each_reading_blocks(change: dict[str, float], code: str) -> None:
         (RuntimeState(foreign_processes=(4711,)), "BPU_SHARED"),
         (RuntimeState(failures_in_row=3), "BOARD_FAILING"),
         (RuntimeState(cloned=True), "IDENTITY_CLONED"),
+        (RuntimeState(governor_stuck="the agent can't write the file"), "GOVERNOR_NOT_RESTORED"),
     ],
 )
 def test_each_runtime_state_blocks(state: RuntimeState, code: str) -> None:
@@ -56,6 +57,14 @@ def test_each_runtime_state_blocks(state: RuntimeState, code: str) -> None:
 def test_own_load_is_not_somebody_elses() -> None:
     busy = dataclasses.replace(FINE, bpu_ratio=100.0)
     assert in_rotation(judge_health(busy, RuntimeState(), HealthLimits(), idle=False))
+
+
+@pytest.mark.parametrize(
+    ("governor", "codes"), [("simple_ondemand", ["GOVERNOR_OTHER"]), ("performance", ["THROTTLED"])]
+)
+def test_an_idle_bpu_whose_clock_follows_the_load_is_not_throttled(governor: str, codes: list[str]) -> None:
+    reading = dataclasses.replace(FINE, bpu_mhz=500.0, bpu_governor=governor)
+    assert [f.code for f in judge_health(reading, RuntimeState(), HealthLimits())] == codes
 
 
 def test_governor_and_boost_are_notes_only() -> None:

@@ -13,10 +13,12 @@ from pathlib import Path
 
 from boardlift_board_agent.parse_somstatus import SomStatus
 
-_CPU = "sys/devices/system/cpu/cpufreq/policy0"
+_CPUS = "sys/devices/system/cpu/cpufreq"
+_CPU = f"{_CPUS}/policy0"
 _BPU = "sys/devices/system/bpu"
 _SERIAL_SOURCES = ("sys/class/socinfo/soc_uid", "proc/device-tree/serial-number")
-_BPU_CLOCKS = ("sys/class/devfreq/bpu", "sys/class/devfreq/3a000000.bpu")
+BPU_CLOCKS = ("sys/class/devfreq/bpu", "sys/class/devfreq/3a000000.bpu")
+"""Folders of the BPU's clock below the root; the first that is there counts."""
 _BOOSTED_KHZ = 1_500_000
 _MAX_BYTES = 65536
 
@@ -54,6 +56,8 @@ class BoardReading:
     bpu_ratio: float | None = None
     """Load of the BPU in percent."""
     governor: str | None = None
+    """Of the CPU; several with commas when its policies differ."""
+    bpu_governor: str | None = None
     boost: bool | None = None
     """CPU above its normal top clock allowed."""
     load1: float | None = None
@@ -95,7 +99,7 @@ def read_board(root: Path, work: Path, som: SomStatus | None = None) -> BoardRea
         work: folder whose disk is looked at.
         som: report of `hrut_somstatus`, which fills what the files lack.
     """
-    clock = next((root / p for p in _BPU_CLOCKS if (root / p).is_dir()), root / _BPU_CLOCKS[0])
+    clock = next((root / p for p in BPU_CLOCKS if (root / p).is_dir()), root / BPU_CLOCKS[0])
     memory = _meminfo(root)
     boost, load = _number(root / "sys/devices/system/cpu/cpufreq/boost"), _text(root / "proc/loadavg")
     maximum = _scaled(root / _CPU / "scaling_max_freq", 1e-3)
@@ -110,7 +114,8 @@ def read_board(root: Path, work: Path, som: SomStatus | None = None) -> BoardRea
         "bpu_mhz": _first(_scaled(clock / "cur_freq", 1e-6), bpu.current_mhz if bpu else None),
         "bpu_max_mhz": _first(_scaled(clock / "max_freq", 1e-6), bpu.maximum_mhz if bpu else None),
         "bpu_ratio": _first(ratio, max(som.bpu_ratio.values(), default=None) if som else None),
-        "governor": _text(root / _CPU / "scaling_governor"),
+        "governor": _governors(root),
+        "bpu_governor": _text(clock / "governor"),
         "boost": None if boost is None else bool(boost) or (maximum or 0) * 1000 > _BOOSTED_KHZ,
         "load1": float(load.split()[0]) if load else None,
         "memory_free_bytes": memory.get("MemAvailable"),
@@ -147,6 +152,11 @@ def _holds_bpu(folder: Path) -> bool:
 
 def _heat(som: SomStatus | None, part: str) -> float | None:
     return som.temperature(part) if som else None
+
+
+def _governors(root: Path) -> str | None:
+    found = {_text(path) for path in (root / _CPUS).glob("policy*/scaling_governor")}
+    return ",".join(sorted(name for name in found if name)) or None
 
 
 def _first(*values: float | None) -> float | None:

@@ -57,6 +57,13 @@ def test_reading_with_boost(tmp_path: Path) -> None:
     assert reading.governor == "schedutil"
 
 
+def test_the_governors_of_all_policies_and_of_the_bpu_are_read(tmp_path: Path) -> None:
+    policy4 = {"sys/devices/system/cpu/cpufreq/policy4/scaling_governor": "performance\n"}
+    write(tmp_path, {**FILES, **policy4, "sys/class/devfreq/3a000000.bpu/governor": "simple_ondemand\n"})
+    reading = read_board(tmp_path, tmp_path)
+    assert (reading.governor, reading.bpu_governor) == ("performance,schedutil", "simple_ondemand")
+
+
 def test_somstatus_fills_what_the_files_lack(tmp_path: Path) -> None:
     reading = read_board(tmp_path, tmp_path, parse_somstatus(X5))
     assert (reading.bpu_c, reading.bpu_mhz, reading.bpu_ratio) == (62.5, 1000.0, 37.0)

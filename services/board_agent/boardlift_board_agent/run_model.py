@@ -14,12 +14,11 @@ from boardlift_servicekit.executions import Emitter
 from boardlift_board_agent import convert
 from boardlift_board_agent.bench import Bench, Parts, open_desk
 from boardlift_board_agent.failures import ModelRefused, check_run
-from boardlift_board_agent.hrt_model_exec import (
-    model_info_command,
-)
+from boardlift_board_agent.hrt_model_exec import model_info_command
 from boardlift_board_agent.infer_on_board import infer_on_board
 from boardlift_board_agent.measure_on_board import measure_on_board, time_on_cpu
 from boardlift_board_agent.parse_report import parse_model_info
+from boardlift_board_agent.record_board import record_board
 from boardlift_board_agent.run_long import run_long
 from boardlift_board_agent.tensor_spec import TensorSpec
 from boardlift_board_agent.watch_board import Snapshot
@@ -50,22 +49,31 @@ async def run_model(request: board_agent_pb2.RunModelRequest, parts: Parts, emit
 
 
 async def _run(bench: Bench) -> None:
+    bench.watch.governor.check(bench.request.perf.governor)  # said before any work is done
     bench.emit.progress("fetch", 0.02)
     await _fetch_model(bench)
     tensors = await _describe(bench)
     await infer_on_board(bench, tensors)
     during: list[Snapshot] = []
-    async with bench.watch.during(during):
-        await measure_on_board(bench, tensors)
-        await run_long(bench)
-    await time_on_cpu(bench)
+    with bench.watch.governor.hold(bench.request.perf.governor) as held:
+        async with bench.watch.during(during):
+            await measure_on_board(bench, tensors)
+            await run_long(bench)
+        await time_on_cpu(bench)
     if bench.peak_memory_bytes:
         peak = float(bench.peak_memory_bytes)
         bench.result.figures.append(
             convert.figure("tool_peak_memory_bytes", peak, "bytes", bench.simulated, "hrt_model_exec, largest process")
         )
-    after = await bench.watch.look(running=True)
-    _record_states(bench, bench.before, during, after)
+    await record_board(bench, bench.result, bench.request.job_id, held, during)
+    bench.result.execution.tools.append(
+        toolchain_pb2.ToolchainInfo(
+            name="hrt_model_exec",
+            version=bench.watch.version.dnn if bench.watch.version else "",
+            parts={"hbrt": bench.watch.version.hbrt} if bench.watch.version else {},
+            simulated=bench.simulated,
+        )
+    )
 
 
 async def _fetch_model(bench: Bench) -> None:
@@ -94,25 +102,3 @@ async def _describe(bench: Bench) -> tuple[TensorSpec, ...]:
             convert.finding("VERSION_SKEW", "error", text, "board", "Update the board's OS image.")
         )
     return tensors
-
-
-def _record_states(bench: Bench, before: Snapshot, during: list[Snapshot], after: Snapshot) -> None:
-    hottest = sorted(during, key=lambda s: s.reading.bpu_c or 0.0)[-1:]
-    simulated = bench.watch.simulated
-    job = bench.request.job_id
-    for snapshot in (before, *hottest, after):
-        bench.result.states.append(convert.state_message(snapshot, job, simulated))
-    seen: set[str] = set()
-    for snapshot in (*during, after):
-        for fact in snapshot.facts:
-            if fact.code not in seen:
-                seen.add(fact.code)
-                bench.result.findings.append(convert.fact_to_finding(fact))
-    bench.result.execution.tools.append(
-        toolchain_pb2.ToolchainInfo(
-            name="hrt_model_exec",
-            version=bench.watch.version.dnn if bench.watch.version else "",
-            parts={"hbrt": bench.watch.version.hbrt} if bench.watch.version else {},
-            simulated=simulated,
-        )
-    )

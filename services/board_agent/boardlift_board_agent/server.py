@@ -25,9 +25,11 @@ from boardlift_board_agent import __version__
 from boardlift_board_agent.bench import Limits, Parts
 from boardlift_board_agent.board_tool import BoardTool, passed_variables
 from boardlift_board_agent.convert import fact_to_finding
+from boardlift_board_agent.dial_mode import DIAL, PULL, check_mode, dial_address
 from boardlift_board_agent.find_sampler import find_sampler
 from boardlift_board_agent.fleet import Fleet, FleetPlan
 from boardlift_board_agent.health import HealthLimits
+from boardlift_board_agent.hold_governor import GovernorKeeper
 from boardlift_board_agent.identity import Identity
 from boardlift_board_agent.registration import Registration
 from boardlift_board_agent.runner import Agent, QueueRunner
@@ -105,6 +107,7 @@ class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
 async def serve(settings: AllSettings) -> None:
     """Run the agent until SIGTERM or SIGINT."""
     own = settings.own
+    check_mode(settings)
     identity = Identity(own.state_dir)
     channel = connect(own.orchestrator, settings.channel) if own.orchestrator else None
     apart = own.artifacts and own.artifacts != own.orchestrator
@@ -118,7 +121,9 @@ async def serve(settings: AllSettings) -> None:
     if artifacts is None:
         host.add(artifact_pb2_grpc.add_ArtifactServiceServicer_to_server, ArtifactServicer(local), ARTIFACT_SERVICE)
     host.on_stop(agent.executions.close)
-    await host.start()
+    port = await host.start()
+    if own.mode == DIAL:
+        agent.dial_address = dial_address(settings, port)
     queue = asyncio.create_task(_work_for_orchestrator(own, agent, store, channel)) if channel is not None else None
     stop = asyncio.create_task(wait_for_signal())
     try:
@@ -188,9 +193,12 @@ async def make_agent(own: Settings, store: ArtifactStore, boot_id: str) -> Agent
         passed_variables(dict(os.environ)),
     )
     limits = HealthLimits(hot_c=own.hot_c, disk_free_bytes=own.min_free_disk_bytes, governor=own.governor)
-    watch = BoardWatch(own.board_root, runs, tool, limits, own.failing_retry.total_seconds())
+    keeper = GovernorKeeper(own.board_root, own.state_dir.absolute() / "governor.json", own.allow_governor)
+    keeper.restore()  # a killed agent may have left one set
+    watch = BoardWatch(own.board_root, runs, tool, limits, own.failing_retry.total_seconds(), keeper)
     await watch.start()
-    capabilities = ("model_info", "infer", "perf", *(("percentiles",) if tool.sampler else ()))
+    more = (("percentiles", bool(tool.sampler)), ("governor", keeper.permitted))
+    capabilities = ("model_info", "infer", "perf", *(name for name, able in more if able))
     return Agent(
         board_id=own.board_id,
         target=own.target,
@@ -226,7 +234,7 @@ async def _work_for_orchestrator(own: Settings, agent: Agent, store: ArtifactSto
     registration.start()
     client = dispatcher = None
     try:
-        if own.nats:
+        if own.nats and own.mode == PULL:
             options: dict[str, Any] = {"inbox_prefix": f"_INBOX_{own.board_id}"}
             if own.nats_credentials:
                 options["user_credentials"] = str(own.nats_credentials)
@@ -242,6 +250,9 @@ async def _work_for_orchestrator(own: Settings, agent: Agent, store: ArtifactSto
     finally:
         if dispatcher is not None:
             await dispatcher.stop()
-        await registration.stop(client)
+        if own.mode == DIAL:
+            await registration.leave()
+        else:
+            await registration.stop(client)
         if client is not None:
             await client.close()

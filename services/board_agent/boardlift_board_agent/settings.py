@@ -30,12 +30,16 @@ class Settings:
     """Command of the per-frame timer, words separated by commas; "auto" finds one, "none" does without."""
     tool_path: str = "/usr/bin:/bin:/usr/hobot/bin"
     """PATH of the board's programs."""
+    mode: str = "pull"
+    """`pull`: the agent takes its work from the queue. `dial`: the orchestrator takes it and calls the agent."""
+    dial_address: str = ""
+    """`host:port` at which the orchestrator calls in mode dial; empty takes what the agent listens on."""
     orchestrator: str = ""
     """`host:port` of the orchestrator, where the board registers; empty registers nowhere."""
     artifacts: str = ""
     """`host:port` of the artifact service; empty takes the orchestrator's, or keeps artifacts here and serves them."""
     nats: tuple[str, ...] = ()
-    """NATS servers to pull work from; empty serves gRPC only."""
+    """NATS servers to pull work from; empty serves gRPC only. Not used when the board is dialled."""
     nats_credentials: Path | None = None
     """Credentials file (JWT and seed) for NATS; none connects without."""
     infer_timeout: timedelta = timedelta(minutes=2)
@@ -47,7 +51,9 @@ class Settings:
     failing_retry: timedelta = timedelta(minutes=10)
     """Time after which a board that failed three times in a row gets one more try."""
     governor: str = "performance"
-    """CPU governor that measurements are meant to run under; empty for any. It is never changed by the agent."""
+    """Governor that measurements are meant to run under; empty for any. Another one is said in the result."""
+    allow_governor: bool = False
+    """Permits a run that asks for a governor to have it set while it measures; it is put back afterwards."""
     hot_c: float = field(default=90.0, metadata={"min": 40, "max": 110})
     """Hotter than this, in degrees Celsius, the board takes no work."""
     min_free_disk_bytes: int = field(default=512 << 20, metadata={"min": 0})

@@ -15,6 +15,7 @@ from boardlift_servicekit.tool import ToolCommand, run_tool
 
 from boardlift_board_agent.board_tool import BoardTool
 from boardlift_board_agent.health import FAILURE_LIMIT, Fact, HealthLimits, RuntimeState, in_rotation, judge_health
+from boardlift_board_agent.hold_governor import GovernorKeeper
 from boardlift_board_agent.parse_report import Header
 from boardlift_board_agent.parse_somstatus import SomStatus, parse_somstatus
 from boardlift_board_agent.probe import BoardFacts, BoardReading, other_bpu_users, probe_board, read_board
@@ -39,9 +40,21 @@ _ASK_AGAIN_S = 30.0
 class BoardWatch:
     """Looks at the board."""
 
-    def __init__(self, root: Path, work: Path, tool: BoardTool, limits: HealthLimits, retry_s: float = 600.0) -> None:
-        """Read files below `root`; run the tool in `work`; try a failing board again after `retry_s`."""
+    def __init__(
+        self,
+        root: Path,
+        work: Path,
+        tool: BoardTool,
+        limits: HealthLimits,
+        retry_s: float = 600.0,
+        governor: GovernorKeeper | None = None,
+    ) -> None:
+        """Read files below `root`; run the tool in `work`; try a failing board again after `retry_s`.
+
+        `governor` sets governors for runs; without one, none may be set.
+        """
         self._retry_s = retry_s
+        self.governor = governor or GovernorKeeper(root)
         self._root, self._work, self._tool, self._limits = root, work, tool, limits
         self.facts: BoardFacts = probe_board(root)
         self.version: Header | None = None
@@ -97,7 +110,10 @@ class BoardWatch:
         reading = await asyncio.to_thread(read_board, self._root, self._work, som)
         idle = not running and not self.busy_job
         users = other_bpu_users(self._root, frozenset()) if idle else None
-        runtime = dataclasses.replace(self.runtime, foreign_processes=users or ())
+        if self.governor.stuck and idle:
+            self.governor.restore()
+        stuck = self.governor.stuck
+        runtime = dataclasses.replace(self.runtime, foreign_processes=users or (), governor_stuck=stuck)
         if runtime.failures_in_row >= FAILURE_LIMIT and time.monotonic() - self._last_failure > self._retry_s:
             # One more try: success clears the count, failure takes the board out again.
             runtime = dataclasses.replace(runtime, failures_in_row=FAILURE_LIMIT - 1)
