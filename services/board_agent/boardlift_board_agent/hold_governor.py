@@ -190,7 +190,7 @@ def _not_writable(name: str, why: str) -> PreconditionError:
     return PreconditionError(
         f"The agent can't write /{name}: {why}.",
         reason="GOVERNOR_NOT_WRITABLE",
-        remedy="Install the board's agent with --allow-governor 1 (deploy/board/governor.conf), or give its group the file "
-        f"by a line in /etc/tmpfiles.d: z /{name} 0664 root boardlift",
+        remedy="Install the board's agent with --allow-governor 1 (deploy/board/governor.conf), or give its group the "
+        f"file by a line in /etc/tmpfiles.d: z /{name} 0664 root boardlift",
         metadata={"file": f"/{name}"},
     )
