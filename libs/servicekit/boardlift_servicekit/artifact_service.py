@@ -43,7 +43,7 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
         artifact = first.header.artifact
         check_sha256(artifact.sha256)
         check_size(artifact.size_bytes, self._store.max_artifact_bytes)
-        if self._store.has(artifact.sha256):
+        if self._store.touch(artifact.sha256):
             return pb.UploadArtifactResponse(artifact=artifact, already_stored=True)
         own = self._take_partial(first.header)
         try:
@@ -56,7 +56,7 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
 
     async def GetUploadStatus(self, request: pb.GetUploadStatusRequest, context: Any) -> Any:
         """Report how much of an upload is kept."""
-        if self._store.has(request.sha256):
+        if self._store.touch(request.sha256):
             size = self._store.path(request.sha256).stat().st_size
             return pb.GetUploadStatusResponse(committed_size_bytes=size, complete=True)
         partial = self._store.partial_path(request.sha256)

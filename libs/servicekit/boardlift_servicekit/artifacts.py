@@ -1,7 +1,8 @@
 """Content-addressed bytes: a local store, and a remote one behind a local cache.
 
-Layout of a local store: `objects/ab/cdef...` (complete, read-only), `uploads/<sha256>.part` (interrupted uploads). A
-name is taken from the wire only after it has been checked to be 64 hexadecimal digits, so it can never be a path.
+Layout of a local store: `objects/ab/cdef...` (complete, read-only; its time is that of its last use, see
+`sweep_store.py`), `uploads/<sha256>.part` (interrupted uploads), `locks`. A name is taken from the wire only after it
+has been checked to be 64 hexadecimal digits, so it can never be a path.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from boardlift.errors import (
 )
 from boardlift.v1 import artifact_pb2 as pb
 from boardlift.v1 import artifact_pb2_grpc
+
+from boardlift_servicekit.object_locks import ObjectLocks
 
 CHUNK_BYTES = 256 * 1024
 """Larger chunks gain nothing once hashing is on (measured)."""
@@ -71,28 +74,41 @@ class LocalStore:
 
     def __init__(self, root: Path, max_artifact_bytes: int = 4 << 30) -> None:
         """Use `root`, made when absent; larger artifacts than the limit are refused."""
-        self._objects = root / "objects"
-        self._uploads = root / "uploads"
+        self.root = root
+        self.objects = root / "objects"
+        self.uploads = root / "uploads"
+        self.locks = ObjectLocks(root / "locks")
         self.max_artifact_bytes = max_artifact_bytes
-        self._objects.mkdir(parents=True, exist_ok=True)
-        self._uploads.mkdir(parents=True, exist_ok=True)
+        self.objects.mkdir(parents=True, exist_ok=True)
+        self.uploads.mkdir(parents=True, exist_ok=True)
 
     def path(self, sha256: str) -> Path:
         """Where the complete bytes of a digest lie or would lie."""
         check_sha256(sha256)
-        return self._objects / sha256[:2] / sha256[2:]
+        return self.objects / sha256[:2] / sha256[2:]
 
     def partial_path(self, sha256: str) -> Path:
         """Where an interrupted upload of a digest is kept."""
-        return self._uploads / f"{check_sha256(sha256)}.part"
+        return self.uploads / f"{check_sha256(sha256)}.part"
 
     def has(self, sha256: str) -> bool:
         """Tell whether the bytes are complete here."""
         return self.path(sha256).is_file()
 
+    def touch(self, sha256: str) -> bool:
+        """Tell whether the bytes are complete here, and keep them from being swept for a while if they are."""
+        path = self.path(sha256)
+        with self.locks.shared(sha256):
+            try:
+                os.utime(path)
+            except FileNotFoundError:
+                return False
+        return True
+
     async def missing(self, digests: Iterable[str]) -> list[str]:
-        """Return those digests that are not complete here."""
-        return [digest for digest in digests if not self.has(digest)]
+        """Return those digests that are not complete here; the others are in use from now on."""
+        wanted = list(digests)
+        return await asyncio.to_thread(lambda: [digest for digest in wanted if not self.touch(digest)])
 
     async def fetch(self, artifact: pb.ArtifactRef) -> Path:
         """Return the file.
@@ -100,10 +116,9 @@ class LocalStore:
         Raises:
             PreconditionError: ARTIFACT_MISSING.
         """
-        path = self.path(artifact.sha256)
-        if not path.is_file():
+        if not self.touch(artifact.sha256):
             raise missing_error(artifact.sha256)
-        return path
+        return self.path(artifact.sha256)
 
     async def put_bytes(self, data: bytes, media_type: str) -> pb.ArtifactRef:
         """Store bytes; known ones cost only the hash."""
@@ -128,11 +143,13 @@ class LocalStore:
         with partial.open("rb") as file:
             os.fsync(file.fileno())
         partial.chmod(0o444)
-        partial.replace(target)
+        with self.locks.shared(sha256):
+            os.utime(partial)
+            partial.replace(target)
 
     def _put(self, chunks: Iterable[bytes], media_type: str) -> pb.ArtifactRef:
         digest, size = hashlib.sha256(), 0
-        handle, name = tempfile.mkstemp(dir=self._uploads, prefix="put-")
+        handle, name = tempfile.mkstemp(dir=self.uploads, prefix="put-")
         partial = Path(name)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -141,7 +158,7 @@ class LocalStore:
                     check_size(size, self.max_artifact_bytes)
                     digest.update(chunk)
                     write(file, chunk)
-            if not self.has(digest.hexdigest()):
+            if not self.touch(digest.hexdigest()):
                 self.adopt(partial, digest.hexdigest())
         finally:
             partial.unlink(missing_ok=True)
@@ -174,7 +191,7 @@ class RemoteStore:
         Raises:
             DataLossError: DIGEST_MISMATCH when the bytes that came are not those asked for.
         """
-        if self._cache.has(artifact.sha256):
+        if self._cache.touch(artifact.sha256):
             return self._cache.path(artifact.sha256)
         handle, name = tempfile.mkstemp(dir=self._cache.partial_path(artifact.sha256).parent, prefix="get-")
         partial = Path(name)

@@ -3,26 +3,29 @@
 A stage's request is reduced to a key (inputs, tool versions, stage version). The first caller starts the work; later
 ones attach and see its progress; when it is done the result is stored and answers every further call. Work stops when
 its last caller has left: at once when the caller says so (`cancel`), else after a grace period, so that a broken stream
-can come back. Results that blame the machinery are not stored.
+can come back. Results that blame the machinery are not stored. A call that asks only for what is stored
+(`x-only-stored`) never starts anything.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import structlog
-from boardlift.errors import CancelledError
-from boardlift.v1 import artifact_pb2, toolchain_pb2
-from google.protobuf.message import DecodeError, Message
+from boardlift.errors import CancelledError, NotFoundError
+from boardlift.v1 import toolchain_pb2
+from google.protobuf.message import Message
 
 from boardlift_servicekit.artifacts import ArtifactStore
+from boardlift_servicekit.interceptors import caller_is_admin, current_principal, wants_only_stored
+from boardlift_servicekit.reader import Reader
+from boardlift_servicekit.stored_results import StoredResults, storable
 
 _LOG = structlog.get_logger()
 _KEPT_LINES = 2000
@@ -90,17 +93,17 @@ class _Execution:
     task: asyncio.Task[Message] | None = None
     lines: list[Event] = field(default_factory=list)
     progress: Event | None = None
-    callers: dict[object, asyncio.Queue[Event | None]] = field(default_factory=dict)
+    callers: set[Reader] = field(default_factory=set)
     grace: asyncio.TimerHandle | None = None
 
-    def publish(self, event: Event) -> None:
+    def publish(self, event: Event) -> list[Reader]:
+        """Hand an event to all callers; return those that are too slow for it."""
         if isinstance(event, toolchain_pb2.Progress):
             self.progress = event
         else:
             self.lines.append(event)
             del self.lines[:-_KEPT_LINES]
-        for queue in self.callers.values():
-            queue.put_nowait(event)
+        return [caller for caller in self.callers if not caller.put(event)]
 
 
 class Executions(Generic[R]):
@@ -108,13 +111,11 @@ class Executions(Generic[R]):
 
     def __init__(self, folder: Path, store: ArtifactStore, *, slots: int, grace_s: float = 30.0) -> None:
         """Keep results in `folder`; run at most `slots` at a time."""
-        self._folder = folder
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._store = store
+        self._results = StoredResults(folder, store)
         self._slots = asyncio.Semaphore(slots)
         self._grace_s = grace_s
         self._running: dict[str, _Execution] = {}
-        self._named: dict[str, tuple[_Execution, object]] = {}
+        self._named: dict[tuple[str, str], tuple[_Execution, Reader]] = {}
         self.slots = slots
         self.busy = 0
 
@@ -129,44 +130,52 @@ class Executions(Generic[R]):
 
         Raises:
             CancelledError: Somebody cancelled this execution.
+            NotFoundError: RESULT_NOT_STORED, when the caller wants a stored result only.
+            UnavailableError: READER_TOO_SLOW, when the caller takes events too slowly; it may call again.
         """
-        stored = await self._load(key, result_type)
+        stored = await self._results.load(key, result_type)
         if stored is not None:
             yield stored
             return
+        if wants_only_stored():
+            raise NotFoundError("No result of this request is stored.", reason="RESULT_NOT_STORED")
         execution = self._attach(key, work)
-        caller, queue = object(), asyncio.Queue[Event | None]()
-        for event in [*execution.lines, *([execution.progress] if execution.progress else [])]:
-            queue.put_nowait(event)
-        execution.callers[caller] = queue
+        missed = [*execution.lines, *([execution.progress] if execution.progress else [])]
+        caller = Reader(current_principal(), missed)
+        execution.callers.add(caller)
+        name = (caller.principal, execution_id)
         if execution_id:
-            self._named[execution_id] = (execution, caller)
+            self._named[name] = (execution, caller)
         try:
-            while (item := await queue.get()) is not None:
+            async for item in caller.events():
                 yield item
             task = execution.task
             if task is None or task.cancelled():
                 raise CancelledError("The execution was stopped.", reason="EXECUTION_CANCELLED")
             yield task.result()
         finally:
-            self._named.pop(execution_id, None)
+            if self._named.get(name, (None, None))[1] is caller:
+                del self._named[name]
             self._leave(execution, caller, self._grace_s)
 
     async def cancel(self, execution_id: str) -> bool:
-        """Let a caller leave without the grace period; True when that stopped the work (it has ended on return)."""
-        execution, caller = self._named.get(execution_id, (None, None))
-        if execution is None or execution.task is None or execution.task.done():
+        """Let a caller leave without the grace period; True when that stopped the work (it has ended on return).
+
+        Only the principal who named an execution can cancel it, or an administrator: to all others there is none.
+        """
+        named = self._named.get((current_principal(), execution_id))
+        if named is None and caller_is_admin():
+            named = next((item for (_, name), item in self._named.items() if name == execution_id), None)
+        if named is None or named[0].task is None or named[0].task.done():
             return False
-        queue = execution.callers.pop(caller, None)
-        if execution.callers:
-            if queue:
-                queue.put_nowait(None)
-            return False
-        execution.task.cancel()
-        await asyncio.wait({execution.task}, timeout=10)
-        if queue:
-            queue.put_nowait(None)
-        return True
+        execution, caller = named
+        execution.callers.discard(caller)
+        stops = not execution.callers
+        if stops:
+            named[0].task.cancel()
+            await asyncio.wait({named[0].task}, timeout=10)
+        caller.close()
+        return stops
 
     async def close(self) -> None:
         """Stop everything that runs."""
@@ -187,7 +196,7 @@ class Executions(Generic[R]):
         return execution
 
     async def _perform(self, execution: _Execution, work: Work[R]) -> Message:
-        emitter = Emitter(execution.publish)
+        emitter = Emitter(lambda event: self._publish(execution, event))
         if self._slots.locked():
             emitter.progress("waiting for a free slot", 0.0)
         async with self._slots:
@@ -202,16 +211,23 @@ class Executions(Generic[R]):
         info.start_time.FromMilliseconds(int(start * 1000))
         info.end_time.FromMilliseconds(int(time.time() * 1000))
         if storable(result):
-            await asyncio.to_thread(self._save, execution.key, result)
+            await asyncio.to_thread(self._results.save, execution.key, result)
         return result
+
+    def _publish(self, execution: _Execution, event: Event) -> None:
+        for caller in execution.publish(event):
+            _LOG.warning("a caller reads too slowly and is sent away", execution=execution.key[:12])
+            self._leave(execution, caller, self._grace_s)
 
     def _finish(self, execution: _Execution) -> None:
         self._running.pop(execution.key, None)
-        for queue in execution.callers.values():
-            queue.put_nowait(None)
+        for caller in execution.callers:
+            caller.close()
 
-    def _leave(self, execution: _Execution, caller: object, grace_s: float) -> None:
-        execution.callers.pop(caller, None)
+    def _leave(self, execution: _Execution, caller: Reader, grace_s: float) -> None:
+        if caller not in execution.callers and execution.grace:
+            return  # it was sent away before, and the grace runs since then
+        execution.callers.discard(caller)
         task = execution.task
         if execution.callers or task is None:
             return
@@ -221,53 +237,6 @@ class Executions(Generic[R]):
             return
         _LOG.info("nobody waits any more", execution=execution.key[:12], grace_s=grace_s)
         execution.grace = asyncio.get_running_loop().call_later(grace_s, task.cancel)
-
-    def _save(self, key: str, result: Message) -> None:
-        partial = self._folder / f"{key}.{id(result)}.tmp"
-        with partial.open("wb") as file:
-            file.write(result.SerializeToString())
-            file.flush()
-            os.fsync(file.fileno())  # a name without its bytes would read as an empty result after a power cut
-        partial.replace(self._folder / f"{key}.pb")
-
-    async def _load(self, key: str, result_type: type[R]) -> R | None:
-        path = self._folder / f"{key}.pb"
-        if not path.is_file():
-            return None
-        result = result_type()
-        try:
-            result.ParseFromString(path.read_bytes())
-        except DecodeError:
-            result = result_type()
-        if result.execution.digest != key:  # type: ignore[attr-defined]
-            _LOG.error("stored result is damaged; it is made again", execution=key[:12])
-            path.unlink()
-            return None
-        if await self._store.missing({ref.sha256 for ref in artifacts_in(result)}):
-            return None  # an artifact was cleaned up since: the run is repeated
-        result.execution.cached = True  # type: ignore[attr-defined]
-        return result
-
-
-def storable(result: Message) -> bool:
-    """Tell whether equal inputs would give this result again: a success, or a "no" that the user's input causes."""
-    if not result.HasField("failure"):
-        return True
-    return bool(result.failure.user_fault)  # type: ignore[attr-defined]
-
-
-def artifacts_in(message: Message) -> list[artifact_pb2.ArtifactRef]:
-    """Return every artifact that a message names, at any depth."""
-    if isinstance(message, artifact_pb2.ArtifactRef):
-        return [message] if message.sha256 else []
-    found: list[artifact_pb2.ArtifactRef] = []
-    for descriptor, value in message.ListFields():
-        if descriptor.message_type is None or descriptor.message_type.GetOptions().map_entry:
-            continue
-        children: Sequence[Any] = [value] if isinstance(value, Message) else value
-        for child in children:
-            found += artifacts_in(child)
-    return found
 
 
 async def as_responses(response_type: type[Any], events: AsyncIterator[Event]) -> AsyncIterator[Any]:

@@ -1,11 +1,22 @@
 import asyncio
+import os
+import time
 
 import pytest
-from boardlift.errors import CancelledError
+from boardlift.errors import CancelledError, NotFoundError, UnavailableError
 from boardlift.v1 import toolchain_pb2, transform_pb2
 
+from boardlift_servicekit import interceptors, reader
+from boardlift_servicekit.access import Principal
 from boardlift_servicekit.artifacts import LocalStore
-from boardlift_servicekit.executions import Executions, artifacts_in, code_version, request_key
+from boardlift_servicekit.executions import Executions, code_version, request_key
+from boardlift_servicekit.stored_results import artifacts_in, sweep_results
+
+ANN, EVE = Principal("ann", frozenset({"write"})), Principal("eve", frozenset({"write"}))
+
+
+def as_caller(principal):
+    interceptors._CALLER.set(principal)
 
 
 class Counter:
@@ -105,6 +116,92 @@ async def test_cancel_leaves_the_run_to_the_others(make):
     assert (await other)[-1].io_snippet == "done"
     assert work.cancelled == 0
     mine.cancel()
+
+
+async def test_nobody_cancels_what_somebody_else_named(make):
+    executions, work = make(), Counter(60)
+    as_caller(ANN)
+    task = asyncio.create_task(collect(executions, "k", work, "j-1/compile/int8/1"))
+    await asyncio.sleep(0.05)
+    as_caller(EVE)
+    assert not await executions.cancel("j-1/compile/int8/1")
+    again = asyncio.create_task(collect(executions, "k", work, "j-1/compile/int8/1"))  # the same name is not the same
+    await asyncio.sleep(0.05)
+    assert not await executions.cancel("j-1/compile/int8/1")  # ann still waits
+    assert work.cancelled == 0
+    again.cancel()
+    as_caller(Principal("root", frozenset({"admin"})))
+    assert await executions.cancel("j-1/compile/int8/1")
+    with pytest.raises(CancelledError):
+        await task
+    as_caller(interceptors.ANONYMOUS)
+
+
+async def test_a_caller_that_takes_nothing_is_sent_away_and_may_come_back(make, monkeypatch):
+    monkeypatch.setattr(reader.Reader.__init__, "__defaults__", ((), 50))
+    executions, begun = make(), asyncio.Event()
+
+    async def work(emitter):
+        begun.set()
+        for number in range(200):
+            emitter.log(f"line {number}")
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.2)
+        return transform_pb2.TransformResult(io_snippet="done")
+
+    slow = executions.run("k", "", transform_pb2.TransformResult, work)
+    quick = asyncio.create_task(collect(executions, "k", work))
+    await anext(slow)
+    await asyncio.sleep(0.05)
+    with pytest.raises(UnavailableError) as caught:
+        async for _ in slow:
+            pass
+    assert caught.value.reason == "READER_TOO_SLOW" and caught.value.retryable
+    assert (await quick)[-1].io_snippet == "done"
+    assert (await collect(executions, "k", work))[-1].io_snippet == "done"
+
+
+async def test_a_run_whose_only_caller_was_too_slow_ends_after_the_grace(make, monkeypatch):
+    monkeypatch.setattr(reader.Reader.__init__, "__defaults__", ((), 50))
+    executions, stopped = make(grace_s=0.1), asyncio.Event()
+
+    async def work(emitter):
+        try:
+            while True:
+                emitter.log("line")
+                await asyncio.sleep(0)
+        finally:
+            stopped.set()
+
+    slow = executions.run("k", "", transform_pb2.TransformResult, work)
+    await anext(slow)
+    await asyncio.wait_for(stopped.wait(), 5)
+    await slow.aclose()
+
+
+async def test_a_call_for_what_is_stored_starts_nothing(make):
+    executions, work = make(), Counter()
+    interceptors._ONLY_STORED.set(True)
+    with pytest.raises(NotFoundError) as caught:
+        await collect(executions, "k", work)
+    assert caught.value.reason == "RESULT_NOT_STORED" and work.started == 0
+    interceptors._ONLY_STORED.set(False)
+    await collect(executions, "k", work)
+    interceptors._ONLY_STORED.set(True)
+    (event,) = await collect(executions, "k", work)
+    assert event.execution.cached and work.started == 1
+    interceptors._ONLY_STORED.set(False)
+
+
+async def test_results_that_nobody_asked_for_lately_go(make, tmp_path):
+    work = Counter()
+    for key in ("old", "used"):
+        await collect(make(), key, work)
+        os.utime(tmp_path / f"results/{key}.pb", (1, 1))
+    await collect(make(), "used", work)
+    (tmp_path / "results/x.1.tmp").write_bytes(b"half")
+    assert sweep_results([tmp_path / "results", tmp_path / "none"], time.time() - 60) > 0
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["used.pb", "x.1.tmp"]
 
 
 async def test_work_stops_after_the_grace_when_the_last_caller_is_lost(make):

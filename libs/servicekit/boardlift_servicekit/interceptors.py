@@ -16,6 +16,10 @@ from boardlift_servicekit.access import ANONYMOUS, Principal, TokenTable, author
 
 _LOG = structlog.get_logger()
 _CALLER: ContextVar[Principal] = ContextVar("caller", default=ANONYMOUS)
+_CLIENT: ContextVar[str] = ContextVar("client", default="")
+_ONLY_STORED: ContextVar[bool] = ContextVar("only_stored", default=False)
+ONLY_STORED = ("x-only-stored", "1")
+"""Metadata of a call that wants a stored result or none: nothing is started for it."""
 _OPEN = ("/grpc.health.v1.", "/grpc.reflection.")
 _CONTEXT_KEYS = {"x-job-id": "job", "x-stage": "stage", "x-variant": "variant", "x-board": "board"}
 
@@ -94,6 +98,8 @@ class _Call:
             principal = self._tokens.authenticate(str(self._metadata.get("authorization", "")))
             authorize(principal, self._method)
         _CALLER.set(principal)
+        _CLIENT.set(str(self._metadata.get("x-client-name", ""))[:60])
+        _ONLY_STORED.set(self._metadata.get(ONLY_STORED[0]) == ONLY_STORED[1])
         bound = {name: str(self._metadata[key]) for key, name in _CONTEXT_KEYS.items() if key in self._metadata}
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(
@@ -125,6 +131,17 @@ class _Call:
 def current_principal() -> str:
     """Name of the caller of the current request; "anonymous" outside one."""
     return _CALLER.get().name
+
+
+def current_submitter() -> str:
+    """Whose turn a job takes: the token's name; where there are no tokens, what the client calls itself."""
+    principal = _CALLER.get()
+    return principal.name if principal is not ANONYMOUS else _CLIENT.get() or principal.name
+
+
+def wants_only_stored() -> bool:
+    """Tell whether the caller of the current request wants a stored result only."""
+    return _ONLY_STORED.get()
 
 
 def caller_is_only_board() -> bool:
