@@ -21,6 +21,17 @@ from boardlift_board_agent.settings import AllSettings, Settings
 
 _USAGE = "usage: boardlift-agent [serve | doctor [--json] | diagnose ... | fleet COUNT | --version]"
 
+_HELP = f"""{_USAGE}
+
+Settings are variables; the usual ones (all of them: boardlift_board_agent/settings.py):
+  BOARDLIFT_BOARD_ID       name of the board, unique in the lab
+  BOARDLIFT_ORCHESTRATOR   host:port where it registers
+  BOARDLIFT_MODE           pull (default): the agent takes its work from BOARDLIFT_NATS and needs no open port;
+                           dial: the orchestrator takes it and calls the agent
+  BOARDLIFT_NATS           servers to pull from
+  BOARDLIFT_LISTEN         host:port of the agent's own gRPC services
+  BOARDLIFT_DIAL_ADDRESS   host:port at which the orchestrator calls, if it is another than BOARDLIFT_LISTEN"""
+
 
 def main() -> None:
     """Run the command; exits with 2 for a wrong setting, 3 for machinery that is missing."""
@@ -28,11 +39,14 @@ def main() -> None:
     if words == ["--version"]:
         print(__version__)
         return
+    if words in (["-h"], ["--help"]):
+        print(_HELP)
+        return
     fleet = len(words) == 2 and words[0] == "fleet" and words[1].isdigit()
     diagnosis = read_words(words[1:]) if words[0] == "diagnose" else None
     if not fleet and diagnosis is None and words not in (["serve"], ["doctor"], ["doctor", "--json"]):
         print(_USAGE, file=sys.stderr)
-        sys.exit(0 if words in (["-h"], ["--help"]) else 2)
+        sys.exit(2)
     try:
         settings = AllSettings(from_environment(Settings), ServerSettings.read(7403), from_environment(ChannelSettings))
         if words[0] == "doctor":

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import grpc
 import structlog
 from boardlift.errors import BoardliftError, from_rpc_error
-from boardlift.v1 import board_agent_pb2, job_pb2, job_pb2_grpc, queue_pb2
+from boardlift.v1 import board_agent_pb2, job_pb2, job_pb2_grpc, queue_pb2, toolchain_pb2
 from boardlift_servicekit.buckets import Bucket
 from google.protobuf.message import DecodeError
 from nats.aio.client import Client
@@ -62,6 +63,7 @@ class Registration:
         self._lease_until = 0.0
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
+        self._in_the_way: list[str] = []
         self.renew_s = 5.0
         self.registered = asyncio.Event()
 
@@ -89,6 +91,17 @@ class Registration:
             except (BoardliftError, asyncio.TimeoutError) as error:
                 _LOG.info("presence_left_to_expire", error=repr(error))
 
+    async def leave(self) -> None:
+        """Stop renewing and say so over gRPC: for a board without a connection to NATS."""
+        await self.stop()
+        if not self.registered.is_set():
+            return
+        request = job_pb2.RegisterBoardRequest(board=self._agent.info(), leaving=True)
+        try:
+            await self._stub.RegisterBoard(request, timeout=2)
+        except grpc.aio.AioRpcError as error:
+            _LOG.info("presence_left_to_expire", error=error.details())
+
     async def register(self) -> bool:
         """Register or renew once; True when the orchestrator knows the board now."""
         state = await self._agent.state()
@@ -106,8 +119,21 @@ class Registration:
         self.renew_s = max(1.0, answer.renew_duration.ToTimedelta().total_seconds() or self.renew_s)
         self._lease_until = answer.lease_end_time.ToNanoseconds() / 1e9 if answer.lease_holder else 0.0
         self.registered.set()
+        self._tell(answer.findings)
         await self._decide(in_rotation=state.in_rotation)
         return True
+
+    def _tell(self, findings: Iterable[toolchain_pb2.Finding]) -> None:
+        """Log what keeps the orchestrator from dialling this board, when that changes."""
+        found = list(findings)
+        codes = [finding.code for finding in found]
+        if codes == self._in_the_way:
+            return
+        self._in_the_way = codes
+        if not codes:
+            _LOG.info("dialled")
+        for item in found:
+            _LOG.info("not_dialled", reason=item.code, error=item.message, remedy=item.remedy)
 
     async def on_lease(self, message: Msg) -> None:
         """A person took the board or gave it back."""

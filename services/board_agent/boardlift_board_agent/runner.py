@@ -36,6 +36,8 @@ class Agent:
     capabilities: tuple[str, ...]
     parts: Parts
     executions: Executions[Any]
+    dial_address: str = ""
+    """Where the orchestrator calls; empty for a board that pulls."""
 
     @property
     def watch(self) -> BoardWatch:
@@ -72,7 +74,7 @@ class Agent:
 
     def info(self) -> board_agent_pb2.BoardInfo:
         """What this board is."""
-        return info_message(
+        info = info_message(
             self.watch.facts,
             self.watch.version,
             self.board_id,
@@ -81,6 +83,10 @@ class Agent:
             self.boot_id,
             self.capabilities,
         )
+        dialled = bool(self.dial_address)
+        info.mode = board_agent_pb2.BoardInfo.MODE_DIAL if dialled else board_agent_pb2.BoardInfo.MODE_PULL
+        info.address = self.dial_address
+        return info
 
     def mark_cloned(self, cloned: bool) -> None:
         """Remember that another agent serves under our id."""
