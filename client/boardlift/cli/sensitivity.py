@@ -66,4 +66,6 @@ def sensitivity(
         session.output.emit(message_to_plain(result))
     else:
         print_sensitivity(session.output, result, 0 if every_layer else MOST)
+    if reach is None:
+        return 0
     return 0 if result.HasField("suggested") and result.suggested.reaches_target else FAIL

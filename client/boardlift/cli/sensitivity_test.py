@@ -13,6 +13,13 @@ def test_prints_layers_and_the_suggested_plan(boardlift, model, data):
     assert any(line.split()[:1] == ["mixed"] and "yes" in line for line in lines)
 
 
+def test_without_a_target_nothing_claims_to_reach_one(boardlift, model, data):
+    free = boardlift("sensitivity", model, "--data", data)
+    assert "near int16" in free.out and "reaches target" not in free.out
+    asked = boardlift("sensitivity", model, "--data", data, "--reach", "0.995")
+    assert "reaches target" in asked.out and "near int16" not in asked.out
+
+
 def test_request_and_json(boardlift, server, model, data):
     options = ["--reach", "0.995", "--samples", "4", "--method", "kl", "--no-proof"]
     answer = boardlift("sensitivity", model, "--data", data, *options, "--json").json

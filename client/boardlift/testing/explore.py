@@ -72,6 +72,7 @@ class ExploreServicer(explore_pb2_grpc.ExploreServiceServicer):
             for value, nodes in ((0.98, []), (0.999, []), (0.995, ["Gemm_1"]))
         ]
         result = explore_pb2.SensitivityResult(layers=layers, plans=plans, suggested=plans[2], samples=16)
+        result.target_implied = not request.goal.HasField("target")
         progress = toolchain_pb2.Progress(step="measure layers", fraction=0.5)
         yield explore_pb2.MeasureSensitivityResponse(sequence=1, progress=progress)
         yield explore_pb2.MeasureSensitivityResponse(sequence=2, result=result)

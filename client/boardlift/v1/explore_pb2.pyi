@@ -149,7 +149,7 @@ class LatencySummary(_message.Message):
     def __init__(self, figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., bpu_subgraphs: _Optional[int] = ..., cpu_nodes: _Optional[int] = ..., optimize_level: _Optional[str] = ...) -> None: ...
 
 class SensitivityResult(_message.Message):
-    __slots__ = ("failure", "layers", "plans", "suggested", "findings", "samples", "execution")
+    __slots__ = ("failure", "layers", "plans", "suggested", "findings", "samples", "execution", "target_implied")
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     LAYERS_FIELD_NUMBER: _ClassVar[int]
     PLANS_FIELD_NUMBER: _ClassVar[int]
@@ -157,6 +157,7 @@ class SensitivityResult(_message.Message):
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
     EXECUTION_FIELD_NUMBER: _ClassVar[int]
+    TARGET_IMPLIED_FIELD_NUMBER: _ClassVar[int]
     failure: _toolchain_pb2.StageFailure
     layers: _containers.RepeatedCompositeFieldContainer[LayerSensitivity]
     plans: _containers.RepeatedCompositeFieldContainer[MixedPlan]
@@ -164,7 +165,8 @@ class SensitivityResult(_message.Message):
     findings: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.Finding]
     samples: int
     execution: _toolchain_pb2.ExecutionInfo
-    def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., layers: _Optional[_Iterable[_Union[LayerSensitivity, _Mapping]]] = ..., plans: _Optional[_Iterable[_Union[MixedPlan, _Mapping]]] = ..., suggested: _Optional[_Union[MixedPlan, _Mapping]] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., samples: _Optional[int] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ...) -> None: ...
+    target_implied: bool
+    def __init__(self, failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., layers: _Optional[_Iterable[_Union[LayerSensitivity, _Mapping]]] = ..., plans: _Optional[_Iterable[_Union[MixedPlan, _Mapping]]] = ..., suggested: _Optional[_Union[MixedPlan, _Mapping]] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., samples: _Optional[int] = ..., execution: _Optional[_Union[_toolchain_pb2.ExecutionInfo, _Mapping]] = ..., target_implied: bool = ...) -> None: ...
 
 class SearchVariantsRequest(_message.Message):
     __slots__ = ("forms", "target", "base", "plans", "methods", "variants", "calibration", "heldout", "reference_outputs", "goal", "first_samples", "factor", "finalists", "dry_run")

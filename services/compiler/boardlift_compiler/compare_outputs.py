@@ -56,6 +56,22 @@ class ShapeMismatchError(ValueError):
     """Two arrays that should be compared have different sizes."""
 
 
+def require_same_shape(name: str, got: Array, reference: Array) -> None:
+    """Refuse arrays whose elements do not belong together one by one; dimensions of 1 may differ.
+
+    Args:
+        name: Output name, for the message.
+        got: ``[N, ...]``.
+        reference: ``[N, ...]``.
+
+    Raises:
+        ShapeMismatchError: when there is nothing, or sample counts, sizes or the order of dimensions differ.
+    """
+    shapes = [[d for d in a.shape[1:] if d != 1] for a in (got, reference)]
+    if not got.size or len(got) != len(reference) or shapes[0] != shapes[1]:
+        raise ShapeMismatchError(f"{name}: {list(got.shape)} against {list(reference.shape)}")
+
+
 def compare_output(name: str, got: Array, reference: Array) -> Comparison:
     """Compare one output.
 
@@ -67,10 +83,7 @@ def compare_output(name: str, got: Array, reference: Array) -> Comparison:
     Raises:
         ShapeMismatchError: when sample counts, sizes or the order of dimensions differ.
     """
-    if len(got) != len(reference) or got.size != reference.size or not len(got):
-        raise ShapeMismatchError(f"{name}: {list(got.shape)} against {list(reference.shape)}")
-    if [d for d in got.shape[1:] if d != 1] != [d for d in reference.shape[1:] if d != 1] and got.ndim > 2:
-        raise ShapeMismatchError(f"{name}: {list(got.shape)} against {list(reference.shape)}")
+    require_same_shape(name, got, reference)
     a = got.reshape(len(got), -1).astype(np.float64)
     b = reference.reshape(len(reference), -1).astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):  # what is no number stays none, and the gates say so

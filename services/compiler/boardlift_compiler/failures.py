@@ -244,6 +244,8 @@ SILENT_KINDS = (
     _row("EXTERNAL_DATA", None, "Weight {subject} lies in another file.", "Save the model as one file."),
     _row("SIMULATION_FAILED", None, "The vendor's runtime or simulator refused: {subject}.",
          "The evidence has its words; compile again if the artifacts do not belong together.", user_fault=False),
+    _row("ESTIMATE_MISSING", None, "The build has no estimated latency for {subject}.", "Compile again.",
+         user_fault=False),
     _row("REFERENCE_MISMATCH", None, "The float reference does not fit the model's outputs: {subject}.",
          "Make the reference outputs with the model and the samples of this job."),
     _row("INPUT_SHAPE_MISMATCH", None, "The asked input shape is not the model's: {subject}.",

@@ -17,6 +17,8 @@ MIN_COST_US = 0.05
 """Cost below which a layer counts as free; keeps the order finite."""
 WORTH = 1e-3
 """Share of the whole squared error below which a layer is not worth int16."""
+IMPLIED_SHARE = 0.9
+"""Without a target a plan must come this share of the way from int8 to int16."""
 CLIPPED = 0.5
 """Share of a layer's error that int16 must take away, else its thresholds or weights are at fault."""
 
@@ -111,7 +113,7 @@ def rungs(count: int, most: int = 16) -> list[int]:
     return sorted({max(1, round(count * (k + 1) / most)) for k in range(most)})
 
 
-def implied_target(goal: Goal, all_int8: Errors, all_int16: Errors, share: float = 0.9) -> Goal:
+def implied_target(goal: Goal, all_int8: Errors, all_int16: Errors, share: float = IMPLIED_SHARE) -> Goal:
     """Return the goal with a target: the given one, else `share` of the way from int8 to int16."""
     if goal.target is not None:
         return goal

@@ -28,11 +28,11 @@ class Shown:
     """Round, from 0."""
 
     def text(self, goal: Goal) -> str:
-        """Return the figures as a phrase."""
+        """Return the figures as a phrase, each with its kind."""
         parts = "one subgraph" if self.subgraphs == 1 else f"{self.subgraphs} subgraphs"
         return (
-            f"{self.score.name}: {self.bpu_us:.1f} us in {parts}, board {self.score.board_ms:.3f} ms,"
-            f" {goal.metric} {self.score.value:.6f}"
+            f"{self.score.name}: {self.bpu_us:.1f} us (estimated) in {parts}, board {self.score.board_ms:.3f} ms"
+            f" (estimated), {goal.metric} {self.score.value:.6f} (simulated)"
         )
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 from boardlift_compiler.explore.conclude import Shown, conclude
 from boardlift_compiler.explore.judge import Goal
 from boardlift_compiler.explore.plan_search import Score
@@ -15,7 +17,20 @@ def shown(form: str, plan: str, value: float, ms: float, subgraphs: int, us: flo
 def test_int16_beats_an_int8_that_is_split():
     found = conclude([[shown("a", "int8", 0.98, 1.6, 2, 364), shown("a", "int16", 0.99, 0.9, 1, 464)]], "a", GOAL)
     assert [f.code for f in found] == ["INT16_BEATS_SPLIT_INT8"]
-    assert "364.0 us in 2 subgraphs" in found[0].message and found[0].remedy == "Use a/int16/max."
+    assert "364.0 us (estimated) in 2 subgraphs" in found[0].message and found[0].remedy == "Use a/int16/max."
+
+
+def test_every_figure_in_a_text_carries_its_kind():
+    split = [shown("a", "int8", 0.98, 1.6, 2, 364), shown("a", "int16", 0.99, 0.9, 1, 464)]
+    forms = [shown("grouped", "int16", 0.9988, 1.07, 2, 310, 1), shown("dense", "int16", 0.9988, 0.63, 1, 363, 1)]
+    texts = [f.message for f in (*conclude([split], "a", GOAL), *conclude([forms], "grouped", GOAL))]
+    assert len(texts) == 2
+    for text in texts:
+        figures = re.findall(r"[\d.]+ (?:us|ms)\b|cosine [\d.]+", text)
+        assert len(figures) == 6
+        for figure in figures:
+            kind = "simulated" if figure.startswith("cosine") else "estimated"
+            assert f"{figure} ({kind})" in text
 
 
 def test_an_int8_that_is_whole_or_better_is_left_alone():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from boardlift.errors import InvalidInputError
@@ -75,8 +74,8 @@ def metric_figure(goal: Goal, value: float, source: str) -> toolchain_pb2.Figure
 
 
 def error_figures(errors: Mapping[str, float], source: str) -> list[toolchain_pb2.Figure]:
-    """Write all metrics of one tensor; NaN is left out."""
-    return [figure(m, errors[m], "1", SIMULATED, source) for m in METRICS if m in errors and not math.isnan(errors[m])]
+    """Write all metrics of one tensor; one that is no number stays none."""
+    return [figure(m, errors[m], "1", SIMULATED, source) for m in METRICS if m in errors]
 
 
 def worst_output(errors: Errors, goal: Goal) -> Mapping[str, float]:
@@ -111,6 +110,20 @@ def layer_times(result: compiler_pb2.CompileResult) -> dict[str, float]:
     return times
 
 
+class EstimateMissingError(ValueError):
+    """A subgraph has no estimated latency; the message is its name."""
+
+
 def subgraph_times(subgraphs: Sequence[compiler_pb2.SubgraphEstimate]) -> list[float]:
-    """Return the estimated microseconds per BPU subgraph."""
-    return [next((f.value for f in s.figures if f.name == "latency_us"), 0.0) for s in subgraphs]
+    """Return the estimated microseconds per BPU subgraph.
+
+    Raises:
+        EstimateMissingError: when one has none: without it every sum would be too small.
+    """
+    times = []
+    for subgraph in subgraphs:
+        found = [f.value for f in subgraph.figures if f.name == "latency_us"]
+        if not found:
+            raise EstimateMissingError(subgraph.name)
+        times.append(found[0])
+    return times

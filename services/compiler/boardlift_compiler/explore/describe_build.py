@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from boardlift.v1 import compiler_pb2, explore_pb2, toolchain_pb2
 from boardlift_servicekit.artifacts import ArtifactStore
 
-from boardlift_compiler.explore.convert import latency_to_wire, subgraph_times
+from boardlift_compiler.explain_failure import StageFailure, make_failure
+from boardlift_compiler.explore.convert import EstimateMissingError, latency_to_wire, subgraph_times
 from boardlift_compiler.explore.estimate import (
     Island,
     LatencyEstimate,
     estimate_compiled,
     find_islands,
 )
-from boardlift_compiler.read_bin import CompiledModel, read_bin
+from boardlift_compiler.read_bin import BinUnreadableError, CompiledModel, read_bin
 
 ASKED_OTHERWISE = ("INT16_FELL_BACK", "BPU_FELL_BACK", "CPU_NOT_HONOURED")
 
@@ -38,15 +39,19 @@ class BuildDescription:
         return latency_to_wire(self.estimate, self.cpu_nodes, self.level, source)
 
 
-async def describe_build(result: compiler_pb2.CompileResult, store: ArtifactStore) -> BuildDescription:
-    """Describe a successful build.
-
-    Raises:
-        BinUnreadableError: when the stored compiled model is damaged.
-    """
+async def describe_build(result: compiler_pb2.CompileResult, store: ArtifactStore) -> BuildDescription | StageFailure:
+    """Describe a successful build, or say why it can't be: a damaged compiled model, a subgraph without an estimate."""
     path = await store.fetch(result.compiled_model)
-    model: CompiledModel = await asyncio.to_thread(lambda: read_bin(path.read_bytes()))
-    estimate = estimate_compiled(model, subgraph_times(result.subgraphs))
+    try:
+        model: CompiledModel = await asyncio.to_thread(lambda: read_bin(path.read_bytes()))
+        times = subgraph_times(result.subgraphs)
+    except BinUnreadableError as error:
+        return make_failure("COMPILED_MODEL_UNREADABLE", "", (str(error),))
+    except EstimateMissingError as error:
+        return make_failure("ESTIMATE_MISSING", str(error))
+    if len(times) < len(model.bpu_nodes):
+        return make_failure("ESTIMATE_MISSING", f"{len(model.bpu_nodes) - len(times)} of its BPU subgraphs")
+    estimate = estimate_compiled(model, times)
     return BuildDescription(estimate, tuple(find_islands(model)), result.cpu_nodes, result.optimize_level)
 
 

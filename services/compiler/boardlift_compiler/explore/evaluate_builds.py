@@ -27,7 +27,7 @@ from boardlift_compiler.spec import CompileSpec
 from boardlift_compiler.toolchain import Toolchain
 
 Array = npt.NDArray[np.generic]
-EVALUATION_VERSION = "1"
+EVALUATION_VERSION = "2"
 BATCH = 16
 
 
@@ -109,6 +109,8 @@ class Evaluator:
             errors = measure_outputs(read_samples(path), item.reference)
         except (GoalError, ShapeMismatchError) as error:
             return make_failure("REFERENCE_MISMATCH", str(error)[:200])
+        except RefusedError as error:
+            return error.failure
         self._memory.keep(item.key, errors)
         return errors
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from boardlift_compiler.compare_outputs import ShapeMismatchError, cosine_similarity
+from boardlift_compiler.compare_outputs import cosine_similarity, require_same_shape
 
 Array = npt.NDArray[np.generic]
 Errors = Mapping[str, Mapping[str, float]]
@@ -71,20 +71,20 @@ def check_goal(goal: Goal) -> None:
         raise GoalError(f"target {goal.target!r} of an error is below zero")
 
 
-def measure_output(got: Array, reference: Array) -> dict[str, float]:
-    """Return every metric over all samples of one output; NaN when the output is not finite.
+def measure_output(name: str, got: Array, reference: Array) -> dict[str, float]:
+    """Return every metric over all samples of one output; NaN when one of both is not finite.
 
     Args:
+        name: Output name.
         got: ``[N, ...]`` any numeric type.
-        reference: As many samples and elements.
+        reference: ``[N, ...]`` with the same dimensions in the same order; dimensions of 1 may differ.
 
     Raises:
-        ShapeMismatchError: when the sizes differ.
+        ShapeMismatchError: when sample counts, sizes or the order of dimensions differ.
     """
-    if len(got) != len(reference) or got.size != reference.size or not got.size:
-        raise ShapeMismatchError(f"{list(got.shape)} against {list(reference.shape)}")
+    require_same_shape(name, got, reference)
     a, b = got.ravel().astype(np.float64), reference.ravel().astype(np.float64)
-    if not np.isfinite(a).all():
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return dict.fromkeys(METRICS, math.nan)
     difference = np.abs(a - b)
     return {
@@ -101,14 +101,14 @@ def measure_outputs(got: Mapping[str, Array], reference: Mapping[str, Array]) ->
 
     Raises:
         GoalError: when no output has a reference.
-        ShapeMismatchError: when the sizes differ.
+        ShapeMismatchError: when sample counts, sizes or the order of dimensions differ.
     """
     pairs = {name: (got[name], reference[name]) for name in got if name in reference}
     if not pairs and len(got) == 1 == len(reference):
         pairs = {next(iter(got)): (next(iter(got.values())), next(iter(reference.values())))}
     if not pairs:
         raise GoalError("the reference has none of the model's outputs")
-    return {name: measure_output(a, b) for name, (a, b) in pairs.items()}
+    return {name: measure_output(name, a, b) for name, (a, b) in pairs.items()}
 
 
 def judge(goal: Goal, errors: Errors) -> tuple[float, str]:

@@ -21,7 +21,7 @@ def test_every_metric_of_a_known_difference():
     reference = np.zeros((100, 1), np.float32)
     got = reference.copy()
     got[:2] = 1.0
-    errors = measure_output(got, reference)
+    errors = measure_output("y", got, reference)
     assert errors["max_abs"] == 1.0
     assert errors["mean_abs"] == pytest.approx(0.02)
     assert errors["rmse"] == pytest.approx(math.sqrt(0.02))
@@ -29,10 +29,19 @@ def test_every_metric_of_a_known_difference():
     assert errors["cosine"] == 0.0
 
 
+def test_another_order_of_dimensions_is_refused_and_added_ones_are_fine():
+    reference = np.arange(24.0).reshape(2, 3, 4)
+    assert measure_output("y", reference.reshape(2, 1, 3, 4), reference)["max_abs"] == 0
+    for got in (reference.transpose(0, 2, 1), reference.reshape(2, 12), reference[:1], reference[:, :, :2]):
+        with pytest.raises(ShapeMismatchError, match="y: "):
+            measure_output("y", got, reference)
+
+
 def test_an_output_that_is_not_finite_is_the_worst_of_all():
-    errors = measure_output(np.array([[np.nan]]), np.array([[1.0]]))
+    errors = measure_output("y", np.array([[np.nan]]), np.array([[1.0]]))
     assert set(errors) == set(METRICS) and all(math.isnan(v) for v in errors.values())
     assert Goal("cosine").loss(errors["cosine"]) == math.inf
+    assert all(math.isnan(v) for v in measure_output("y", np.array([[1.0]]), np.array([[np.inf]])).values())
 
 
 @pytest.mark.parametrize(

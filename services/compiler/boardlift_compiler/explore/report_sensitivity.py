@@ -12,7 +12,7 @@ from boardlift_servicekit.executions import Emitter
 from boardlift_compiler import convert as compiler_convert
 from boardlift_compiler.explain_failure import StageFailure
 from boardlift_compiler.explore.build_variant import VariantBuilder
-from boardlift_compiler.explore.choose_plan import clipped_layers
+from boardlift_compiler.explore.choose_plan import IMPLIED_SHARE, clipped_layers
 from boardlift_compiler.explore.convert import EMULATION, INTEGER_MODEL, layer_to_wire, metric_figure
 from boardlift_compiler.explore.describe_build import describe_build, otherwise_than_asked
 from boardlift_compiler.explore.evaluate_builds import Evaluation, Evaluator
@@ -24,6 +24,7 @@ from boardlift_compiler.findings import Finding
 from boardlift_compiler.spec import CompileSpec
 
 PLANS = ("int8", "int16", "suggested")
+NEAR = f"{IMPLIED_SHARE:.0%} of the way from int8 to int16 in the emulation"
 MOST_BUILDS = 4
 """Builds of suggested plans until one reaches the target as an integer model."""
 
@@ -40,7 +41,7 @@ class SensitivityReport:
         self, form: Form, found: Sensitivity, *, prove: bool, emitter: Emitter
     ) -> explore_pb2.SensitivityResult:
         """Write the result; with ``prove`` the plans are built and run first."""
-        result = explore_pb2.SensitivityResult(samples=found.samples)
+        result = explore_pb2.SensitivityResult(samples=found.samples, target_implied=found.implied)
         if found.wire_failure is not None:
             result.failure.CopyFrom(found.wire_failure)
             return result
@@ -50,9 +51,10 @@ class SensitivityReport:
         proven: dict[str, Errors | StageFailure] = {}
         if prove:
             proven = await self._build_and_prove(form, found, emitter)
-        plans = {p: await self._plan(p, found, proven.get(p), prove) for p in PLANS if p in found.specs}
+        plans = {p: self._plan(p, found, proven.get(p)) for p in PLANS if p in found.specs}
+        lost = await self._add_latencies(plans, found) if prove else []
         result.plans.extend(plans.values())
-        chosen = cheapest_reaching(plans)
+        chosen = cheapest_reaching(plans, built=prove)
         nodes = set(found.nodes or ()) if chosen == "suggested" else set()
         result.layers.extend(
             layer_to_wire(
@@ -63,7 +65,8 @@ class SensitivityReport:
         if chosen:
             result.suggested.CopyFrom(plans[chosen])
         if "suggested" in plans and chosen != "suggested":
-            result.findings.extend(compiler_convert.findings_to_wire([_not_the_mixed_plan(chosen)]))
+            result.findings.extend(compiler_convert.findings_to_wire([_not_the_mixed_plan(chosen, found.implied)]))
+        result.findings.extend(compiler_convert.findings_to_wire(lost))
         result.findings.extend(compiler_convert.findings_to_wire(_findings(found)))
         for build in found.builds.values():
             result.findings.extend(otherwise_than_asked(build))
@@ -100,9 +103,7 @@ class SensitivityReport:
             wanted.append(Evaluation(path, ref.sha256, form.heldout, form.reference, digest, spec))
         return dict(zip(names, await self._evaluator.evaluate(wanted), strict=True))
 
-    async def _plan(
-        self, name: str, found: Sensitivity, proven: Errors | StageFailure | None, built: bool
-    ) -> explore_pb2.MixedPlan:
+    def _plan(self, name: str, found: Sensitivity, proven: Errors | StageFailure | None) -> explore_pb2.MixedPlan:
         emulated = {"int8": found.all_int8, "int16": found.all_int16}.get(name, found.emulated)
         goal, spec = found.goal, found.specs[name]
         value = judge(goal, emulated)[0]
@@ -116,19 +117,34 @@ class SensitivityReport:
             plan.proven.CopyFrom(metric_figure(goal, shown, INTEGER_MODEL))
             value = value if found.implied else shown
         plan.reaches_target = goal.reached(value)
-        build = found.builds.get(name)
-        if built and build is not None and not build.HasField("failure"):
-            plan.latency.CopyFrom((await describe_build(build, self._store)).to_wire(self._source))
         return plan
 
+    async def _add_latencies(self, plans: Mapping[str, explore_pb2.MixedPlan], found: Sensitivity) -> list[Finding]:
+        """Add the builds' estimates to the plans; a plan without one is named in a finding."""
+        lost = []
+        for name, plan in plans.items():
+            build = found.builds.get(name)
+            if build is None:
+                continue
+            if build.HasField("failure"):
+                lost.append(Finding(build.failure.code, "warning", f"Plan {name}: {build.failure.message}", name))
+                continue
+            described = await describe_build(build, self._store)
+            if isinstance(described, StageFailure):
+                lost.append(Finding(described.code, "warning", f"Plan {name}: {described.message}", name))
+                continue
+            plan.latency.CopyFrom(described.to_wire(self._source))
+        return lost
 
-def cheapest_reaching(plans: Mapping[str, explore_pb2.MixedPlan]) -> str:
-    """Return the plan to suggest: of those that reach the target the fastest build; the mixed one when unbuilt.
 
-    A change of type between layers costs time too, so that int16 everywhere may be faster than a mixed plan.
+def cheapest_reaching(plans: Mapping[str, explore_pb2.MixedPlan], built: bool) -> str:
+    """Return the plan to suggest: of those that reach the target the fastest build; the mixed one without builds.
+
+    A change of type between layers costs time too, so that int16 everywhere may be faster than a mixed plan. A build
+    that failed or has no estimate is never suggested.
     """
-    if "suggested" in plans and not plans["suggested"].HasField("latency"):
-        return "suggested"
+    if not built:
+        return "suggested" if "suggested" in plans else ""
     times = {
         name: next(f.value for f in plan.latency.figures if f.name == "board_ms")
         for name, plan in plans.items()
@@ -137,11 +153,12 @@ def cheapest_reaching(plans: Mapping[str, explore_pb2.MixedPlan]) -> str:
     return min(times, key=lambda name: times[name]) if times else ""
 
 
-def _not_the_mixed_plan(chosen: str) -> Finding:
+def _not_the_mixed_plan(chosen: str, implied: bool) -> Finding:
     if not chosen:
         text = "The emulation promised a mixed plan, and no build of one reaches the target as an integer model."
         return Finding("TARGET_NOT_PROVEN", "warning", text, "", "Lower the target, or try another calibration method.")
-    text = f"{chosen} everywhere reaches the target and is faster than the mixed plan: changing types costs time too."
+    goal = "is as good as asked of a mixed plan" if implied else "reaches the target"
+    text = f"{chosen} everywhere {goal} and is faster than the mixed plan: changing types costs time too."
     return Finding("MIXED_PLAN_SLOWER", "note", text, "", f"Use {chosen}.")
 
 
@@ -151,9 +168,16 @@ def _findings(found: Sensitivity) -> list[Finding]:
         text = f"{layer.node}: int16 takes less than half of its error away; weights or clipping are the cause."
         remedy = "Try more calibration samples, another calibration method, or per-channel thresholds."
         notes.append(Finding("INT16_HELPS_LITTLE", "note", text, layer.node, remedy))
+    goal = found.goal
+    if found.implied and goal.target is not None:
+        text = f"No target was given: plans are judged by {goal.metric} {goal.target:.6g} (simulated), {NEAR}."
+        notes.append(Finding("TARGET_IMPLIED", "note", text, "", "Give the value that you need."))
     if found.nodes is None:
-        target = found.goal.target
-        text = f"No plan reaches {found.goal.metric} {target:g} in the emulation." if target is not None else "No plan."
+        text = (
+            f"No plan reaches {goal.metric} {goal.target:g} in the emulation."
+            if goal.target is not None
+            else "No plan."
+        )
         remedy = "Lower the target, or look at the layers that int16 does not help."
         notes.append(Finding("TARGET_OUT_OF_REACH", "warning", text, "", remedy))
     return notes

@@ -21,9 +21,15 @@ def plan(reaches: bool, board_ms: float | None) -> explore_pb2.MixedPlan:
         ((True, 0.3), (True, 0.4), (True, 0.3), "int8"),
         ((False, 0.8), (False, 0.4), (False, 0.37), ""),
         ((False, 0.8), (True, 0.4), (False, 0.37), "int16"),
-        ((False, 0.8), (True, 0.4), (True, None), "suggested"),
+        ((False, 0.8), (True, 0.4), (True, None), "int16"),
     ],
 )
 def test_the_fastest_plan_that_reaches_the_target_is_suggested(int8, int16, mixed, chosen):
     plans = {"int8": plan(*int8), "int16": plan(*int16), "suggested": plan(*mixed)}
-    assert cheapest_reaching(plans) == chosen
+    assert cheapest_reaching(plans, built=True) == chosen
+
+
+def test_the_mixed_plan_is_suggested_where_nothing_is_built():
+    plans = {"int8": plan(False, None), "int16": plan(True, None), "suggested": plan(True, None)}
+    assert cheapest_reaching(plans, built=False) == "suggested"
+    assert cheapest_reaching({"int8": plans["int8"]}, built=False) == ""

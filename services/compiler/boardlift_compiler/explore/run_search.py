@@ -27,7 +27,6 @@ from boardlift_compiler.explore.list_candidates import Candidate
 from boardlift_compiler.explore.load_forms import Form, Samples
 from boardlift_compiler.explore.plan_search import FINAL_LEVEL, Round, Score, choose_survivors
 from boardlift_compiler.explore.sample_sets import count_samples, pack_samples, spread
-from boardlift_compiler.read_bin import BinUnreadableError
 from boardlift_compiler.spec import CompileSpec
 from boardlift_compiler.track_progress import RunSize, predict_steps
 
@@ -193,11 +192,11 @@ class VariantSearch:
         if result.HasField("failure"):
             standing.outcome = "refused"
             return
-        try:
-            standing.description = await describe_build(result, self.store)
-        except BinUnreadableError as error:
-            standing.outcome = "refused"
-            standing.failure = StageFailure("COMPILED_MODEL_UNREADABLE", str(error), "Compile again.", user_fault=False)
+        described = await describe_build(result, self.store)
+        if isinstance(described, StageFailure):
+            standing.outcome, standing.failure = "refused", described
+            return
+        standing.description = described
 
     async def _evaluation(self, standing: Standing, samples: _RoundSamples) -> Evaluation:
         ref = (standing.build or compiler_pb2.CompileResult()).quantized_model

@@ -11,6 +11,7 @@ from boardlift_servicekit.executions import Emitter
 
 from boardlift_compiler import convert as compiler_convert
 from boardlift_compiler.convert import SIMULATED, figure
+from boardlift_compiler.explain_failure import StageFailure
 from boardlift_compiler.explore.build_variant import VariantBuilder
 from boardlift_compiler.explore.convert import island_to_wire
 from boardlift_compiler.explore.describe_build import BuildDescription, describe_build, describe_check
@@ -50,6 +51,9 @@ class RemedyRun:
             result.failure.CopyFrom(built.failure)
             return result
         baseline = await describe_build(built, self._store)
+        if isinstance(baseline, StageFailure):
+            result.failure.CopyFrom(compiler_convert.failure_to_wire(baseline))
+            return result
         result.baseline.CopyFrom(baseline.to_wire(self._source))
         result.islands.extend(island_to_wire(i) for i in baseline.islands)
         self._name(result, built.nodes, model, spec)
@@ -137,6 +141,9 @@ class RemedyRun:
             remedy.failure.CopyFrom(built.failure)
             return
         described = await describe_build(built, self._store)
+        if isinstance(described, StageFailure):
+            remedy.failure.CopyFrom(compiler_convert.failure_to_wire(described))
+            return
         remedy.latency.CopyFrom(described.to_wire(self._source))
         remedy.gain_us = round((described.estimate.board_ms - baseline.estimate.board_ms) * 1000.0, 1)
         remedy.cpu_nodes.extend(name for i in described.islands if i.splits for name in i.names)
