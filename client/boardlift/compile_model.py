@@ -145,7 +145,12 @@ def read_folders(
             metadata={"field": "cal_data_dir"},
         )
     folders = [
-        RawFolder(item.name, yaml.parent / text, tuple(item.shape) or shapes.get(item.name, ()), item.calibration_dtype)
+        RawFolder(
+            item.name,
+            yaml.parent / text,
+            tuple(item.shape) or shapes.get(item.name, ()),
+            item.calibration_dtype or "uint8",
+        )
         for item, text in zip(variant.inputs, named, strict=True)
     ]
     for folder in folders:
@@ -156,9 +161,7 @@ def read_folders(
                 remedy="Set input_shape in the YAML.",
                 metadata={"input": folder.input_name},
             )
-    dataset = build_from_raw_folders(folders)
-    assumed = [f for f in folders if not f.dtype and str(dataset.arrays[f.input_name].dtype) == "float32"]
-    return TakenSamples(dataset, [_assumed_float(folder.input_name) for folder in assumed])
+    return TakenSamples(build_from_raw_folders(folders))
 
 
 def fit_names(dataset: Dataset, shapes: Mapping[str, tuple[int, ...]]) -> TakenSamples:
@@ -174,16 +177,6 @@ def fit_names(dataset: Dataset, shapes: Mapping[str, tuple[int, ...]]) -> TakenS
     renamed = Dataset({new: array}, {k: v for k, v in dataset.document.items() if k == "split"})
     finding = Finding("INPUT_NAME_TAKEN", "note", f"Samples of {old} are taken for the model's only input {new}.", new)
     return TakenSamples(renamed, [finding])
-
-
-def _assumed_float(name: str) -> Finding:
-    return Finding(
-        "CALIBRATION_TYPE_ASSUMED",
-        "warning",
-        f"Samples of {name} are taken as float32, which their size says; the vendor's tool would read uint8 and fail.",
-        name,
-        "Set cal_data_type, or end the folder's name with _f32.",
-    )
 
 
 def _read_yaml(yaml: Path) -> str:

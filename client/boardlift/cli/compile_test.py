@@ -153,10 +153,11 @@ def test_a_build_without_calibration_needs_no_folder(boardlift, server, yaml):
     assert not server.compiler.requests[-1].HasField("calibration")
 
 
-def test_samples_without_any_type_are_taken_as_float_aloud(boardlift, server, yaml):
+def test_samples_of_another_type_than_the_tool_takes_are_refused_with_the_way_out(boardlift, server, yaml):
     server.compiler.converted.variant.inputs[0].calibration_dtype = ""
     ended = boardlift("compile", "--yaml", yaml)
-    assert ended.code == 0 and "warning CALIBRATION_TYPE_ASSUMED [obs]" in ended.out
+    assert ended.code == 2 and "CALIBRATION_FOLDER_INVALID" in ended.err and "cal_data_type: float32" in ended.err
+    assert not server.compiler.requests
 
 
 def test_wrong_use(boardlift, model, data, yaml):

@@ -28,8 +28,8 @@ class RawFolder:
     """Folder of raw files, one sample each; hidden files are not samples."""
     shape: tuple[int, ...]
     """Shape of one sample, as the model takes it."""
-    dtype: str = ""
-    """Element type; empty takes uint8 as the vendor's tool does, or float32 where only that fits the size."""
+    dtype: str = "uint8"
+    """Element type; uint8 is what the vendor's tool takes where nothing is said."""
 
 
 def build_from_raw_folders(folders: Sequence[RawFolder]) -> Dataset:
@@ -52,16 +52,9 @@ def build_from_raw_folders(folders: Sequence[RawFolder]) -> Dataset:
     return Dataset(arrays, {"split": {"calibration": count, "heldout": 0}, "provenance": provenance})
 
 
-def element_type(item: RawFolder, size_bytes: int) -> str:
-    """Return the element type of a sample file of this size."""
-    if item.dtype:
-        return item.dtype
-    return "float32" if size_bytes == 4 * math.prod(item.shape) else "uint8"
-
-
 def _read(item: RawFolder) -> Array:
     files = _list_files(item)
-    dtype = np.dtype(element_type(item, files[0].stat().st_size))
+    dtype = np.dtype(item.dtype)
     wanted = math.prod(item.shape) * dtype.itemsize
     if wanted * len(files) > MAX_BYTES:
         raise _invalid(f"The samples of {item.input_name} exceed {MAX_BYTES >> 30} GiB.", "", "Use fewer samples.")
@@ -71,12 +64,18 @@ def _read(item: RawFolder) -> Array:
                 f"{file.name} has {file.stat().st_size} bytes; a sample of {item.input_name} has {wanted}"
                 f" ({dtype} {list(item.shape)}).",
                 file.name,
-                "Write raw numbers without a header (array.tofile), and nothing else into this folder.",
+                _remedy(item, file.stat().st_size),
             )
     array = np.empty((len(files), *item.shape), dtype)
     for index, file in enumerate(files):
         array[index] = np.fromfile(file, dtype=dtype.newbyteorder("<")).reshape(item.shape)
     return array
+
+
+def _remedy(item: RawFolder, size_bytes: int) -> str:
+    if item.dtype != "float32" and size_bytes == 4 * math.prod(item.shape):
+        return "The size is that of float32: set cal_data_type: float32, or end the folder's name with _f32."
+    return "Write raw numbers without a header (array.tofile), and nothing else into this folder."
 
 
 def _list_files(item: RawFolder) -> list[Path]:

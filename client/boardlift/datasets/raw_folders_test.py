@@ -35,11 +35,14 @@ def test_samples_come_in_the_order_of_names_and_names_stay_at_home(tmp_path):
     assert b"secret" not in everything and b"robot" not in everything
 
 
-@pytest.mark.parametrize(("dtype", "expected"), [("uint8", "uint8"), ("float32", "float32")])
-def test_without_a_type_the_size_decides(tmp_path, dtype, expected):
-    folder = put(tmp_path / "images", np.ones((3, 2, 2), dtype))
+def test_without_a_type_uint8_is_taken_as_by_the_tool_and_floats_are_named(tmp_path):
+    folder = put(tmp_path / "images", np.ones((3, 2, 2), np.uint8))
     made = build_from_raw_folders([RawFolder("image", folder, (1, 2, 2))])
-    assert str(made.arrays["image"].dtype) == expected and made.arrays["image"].shape == (3, 1, 2, 2)
+    assert str(made.arrays["image"].dtype) == "uint8" and made.arrays["image"].shape == (3, 1, 2, 2)
+    floats = put(tmp_path / "floats", np.ones((3, 2, 2), np.float32))
+    with pytest.raises(InvalidInputError) as caught:
+        build_from_raw_folders([RawFolder("image", floats, (1, 2, 2))])
+    assert caught.value.reason == "CALIBRATION_FOLDER_INVALID" and "_f32" in caught.value.remedy
 
 
 def test_what_cannot_be_used_is_named(tmp_path):

@@ -100,6 +100,11 @@ LINTS = [
     ("scale without norm", "data_mean_and_scale", "data_mean", "CONFIG_PREPROCESS_CONTRADICTION"),
     ("suffix", "calibration0_uint8", "calibration0_f32", "CALIBRATION_SUFFIX_CONTRADICTS"),
     ("bool as text", "per_channel: True", 'per_channel: "maybe"', "CONFIG_VALUE"),
+    ("percentile as text", "max_percentile: 0.9999", "max_percentile: most", "CONFIG_VALUE"),
+    ("percentile as bool", "max_percentile: 0.9999", "max_percentile: True", "CONFIG_VALUE"),
+    ("batch as text", "  norm_type:", '  input_batch: "4;many"\n  norm_type:', "CONFIG_VALUE"),
+    ("negative batch", "  norm_type:", '  input_batch: "-4;1"\n  norm_type:', "CONFIG_VALUE"),
+    ("one type for two inputs", '"uint8;float32"', '"uint8"', "CONFIG_MISSING_KEY"),
     ("jobs as text", "jobs: 3", "jobs: many", "CONFIG_VALUE"),
     ("log_level", "  march:", "  log_level: debug\n  march:", "CONFIG_KEY_IGNORED"),
     ("balance", "  balance_factor: 30\n", "", "CONFIG_MISSING_KEY"),
@@ -112,6 +117,26 @@ LINTS = [
 def test_lint(name, old, new, expected):
     assert old in GOOD or not expected
     assert not expected or expected in codes(GOOD.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("folders", "dtypes", "code"),
+    [
+        ("a_uint8;b_f32", ("uint8", "float32"), "CALIBRATION_TYPE_DEFAULT"),
+        ("a;b_f32", ("uint8", "float32"), "CALIBRATION_TYPE_DEFAULT"),
+        ("a_f32;b_f32/", ("float32", "float32"), ""),
+        ("a_f32;b_float32", None, "CALIBRATION_TYPE"),
+        ("a_f32;b_int8", None, "CALIBRATION_TYPE"),
+        ("a_f32;b", None, "CALIBRATION_TYPE"),
+    ],
+)
+def test_without_cal_data_type_the_tools_own_choice_is_said_or_refused(folders, dtypes, code):
+    """Measured on the tool: float32 after ``_f32``, uint8 after everything else; a featuremap refuses uint8."""
+    text = GOOD.replace("calibration0_uint8;calibration1_f32", folders)
+    text = text.replace('  cal_data_type: "uint8;float32"\n', "")
+    converted = read_config(text)
+    assert [f.code for f in converted.findings if f.code.startswith("CALIBRATION")] == ([code] if code else [])
+    assert (tuple(i.calibration_dtype for i in converted.spec.inputs) if converted.spec else None) == dtypes
 
 
 def test_an_unquoted_on_is_found_where_the_tool_only_dies():

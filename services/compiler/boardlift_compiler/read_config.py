@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from boardlift_compiler.load_config import KNOWN, ConvertedConfig, add_error, add_warning, load_sections
+from boardlift_compiler.read_calibration_dtype import read_calibration_dtype
 from boardlift_compiler.spec import (
-    CALIBRATION_TYPES,
     MARCH,
     CalibrationSpec,
     CompilerKnobs,
@@ -19,9 +19,6 @@ from boardlift_compiler.spec import (
     InputSpec,
     NodeOverride,
 )
-
-SUFFIX = re.compile(r"_(f32|float32|uint8|int8|int16|int32)$")
-SUFFIX_TYPES = {"f32": "float32"}
 
 
 def read_config(text: str) -> ConvertedConfig:
@@ -88,6 +85,15 @@ class _Reader:
             return 0
         return int(value)
 
+    def _share(self, section: Mapping[str, Any], key: str) -> float:
+        value = section.get(key)
+        if value is None or value == "":
+            return 0.0
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            add_error(self._result, "CONFIG_VALUE", f"{key} must be a number, not {value!r}.", key)
+            return 0.0
+        return float(value)
+
     def _split(self, key: str, count: int) -> list[str]:
         text = str(self._input.get(key, "") if self._input.get(key) is not None else "").strip()
         parts = [p.strip() for p in text.rstrip(";").split(";")] if text else []
@@ -100,6 +106,9 @@ class _Reader:
         count = len(names) or len(self._split("input_type_train", 0)) or 1
         columns = {key: self._split(key, count) for _, key in KNOWN if _ == "input_parameters"}
         dtypes = _words(self._calibration.get("cal_data_type"))
+        if dtypes and len(dtypes) != count:
+            text = f"cal_data_type has {len(dtypes)} values for {count} inputs."
+            add_error(self._result, "CONFIG_MISSING_KEY", text, "cal_data_type")
         folders = _words(self._calibration.get("cal_data_dir"))
         sources = self._compiler.get("input_source")
         sources = sources if isinstance(sources, Mapping) else {}
@@ -130,8 +139,8 @@ class _Reader:
                     self._numbers(pick("scale_value", index, ""), "scale_value"),
                     tuple(int(d) for d in shape.split("x")) if shape else (),
                     str(sources.get(name, sources.get("_default_value", ""))),
-                    int(pick("input_batch", index, "0")) if pick("input_batch", index, "0").isdigit() else 0,
-                    self._dtype(dtypes, folders, index),
+                    self._batch(pick("input_batch", index, "0")),
+                    self._dtype(dtypes, folders, index, rt),
                 )
             )
         return tuple(inputs)
@@ -152,18 +161,17 @@ class _Reader:
             text = f"input_layout_rt of {name} is ignored for nv12."
             add_warning(self._result, "CONFIG_KEY_IGNORED", text, "input_layout_rt", "Leave it out.")
 
-    def _dtype(self, dtypes: tuple[str, ...], folders: tuple[str, ...], index: int) -> str:
+    def _dtype(self, dtypes: tuple[str, ...], folders: tuple[str, ...], index: int, rt: str) -> str:
         asked = dtypes[index] if index < len(dtypes) else ""
-        folder = folders[index].rstrip("/") if index < len(folders) else ""
-        match = SUFFIX.search(folder)
-        by_suffix = SUFFIX_TYPES.get(match[1], match[1]) if match else ""
-        if asked and asked not in CALIBRATION_TYPES:
-            add_error(self._result, "CALIBRATION_TYPE", f"cal_data_type {asked} does not exist.", "cal_data_type")
-            return ""
-        if asked and by_suffix and asked != by_suffix:
-            text = f"Folder {folder.rsplit('/', 1)[-1]} says {by_suffix}, cal_data_type says {asked}; the latter wins."
-            add_warning(self._result, "CALIBRATION_SUFFIX_CONTRADICTS", text, "cal_data_type", "Make both agree.")
-        return asked or by_suffix
+        folder = folders[index].rstrip("/").rsplit("/", 1)[-1] if index < len(folders) else ""
+        needed = self._calibration.get("calibration_type") not in ("skip", "load")
+        return read_calibration_dtype(self._result, asked, folder if needed else "", rt)
+
+    def _batch(self, text: str) -> int:
+        if re.fullmatch(r"\d+", text):
+            return int(text)
+        add_error(self._result, "CONFIG_VALUE", f"input_batch must be a whole number, not {text!r}.", "input_batch")
+        return 0
 
     def _numbers(self, text: str, key: str) -> tuple[float, ...]:
         if text in ("", "None"):
@@ -184,10 +192,9 @@ class _Reader:
                 "preprocess_on",
                 "Build the dataset with `boardlift dataset` and leave the key out.",
             )
-        percentile = section.get("max_percentile")
         return CalibrationSpec(
             str(section.get("calibration_type") or "default"),
-            float(percentile) if isinstance(percentile, (int, float)) and not isinstance(percentile, bool) else 0.0,
+            self._share(section, "max_percentile"),
             self._flag(section, "per_channel", False),
             tuple(w.strip() for w in re.split(r"[,;]", str(section.get("optimization") or "")) if w.strip()),
             _words(section.get("run_on_cpu")),
