@@ -7,6 +7,7 @@ whose host cost dominates can not be judged by the rate.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 RATE_LOW, RATE_HIGH = 0.90, 1.03
@@ -20,7 +21,7 @@ class LatencyVerdict:
     """What the comparison says."""
 
     code: str
-    """AS_ESTIMATED, SLOWER_THAN_ESTIMATED, FASTER_THAN_ESTIMATED or NOT_JUDGED."""
+    """AS_ESTIMATED, SLOWER_THAN_ESTIMATED, FASTER_THAN_ESTIMATED, NOT_JUDGED or ESTIMATE_NOT_TESTED."""
     message: str
     ratio: float | None
     """Measured rate / estimated rate, or measured latency / expected latency."""
@@ -75,3 +76,17 @@ def judge_single(estimate_us: float, float_outputs: int, median_ms: float) -> La
         text = f"{median_ms:.2f} ms where {expected:.2f} ms are expected: is the estimate that of another model?"
         return LatencyVerdict("FASTER_THAN_ESTIMATED", text, ratio)
     return LatencyVerdict("AS_ESTIMATED", f"{median_ms:.2f} ms, {expected:.2f} ms expected.", ratio)
+
+
+def discount_simulated(verdict: LatencyVerdict) -> LatencyVerdict:
+    """What a verdict is worth on a simulated board, whose latency is the estimate itself plus a stated host cost.
+
+    Agreement proves nothing there; only a deviation says something, namely that the stand-in plays a sick board.
+
+    Args:
+        verdict: as if the figures were measured.
+    """
+    if verdict.code.endswith("THAN_ESTIMATED"):
+        return dataclasses.replace(verdict, message=f"Simulated: {verdict.message}")
+    text = f"Simulated: {verdict.message} A simulated board's latency comes from the estimate: this proves nothing."
+    return LatencyVerdict("ESTIMATE_NOT_TESTED", text, verdict.ratio)

@@ -12,9 +12,9 @@ from boardlift_servicekit.artifacts import ArtifactStore
 from boardlift_servicekit.executions import Emitter
 
 from boardlift_board_agent.bench import Desk, Parts, open_desk
-from boardlift_board_agent.convert import figure, refusal_message
+from boardlift_board_agent.convert import figure, in_range, refusal_message
 from boardlift_board_agent.failures import ModelRefused, check_run
-from boardlift_board_agent.hrt_model_exec import PerfOptions, perf_command, sampler_command
+from boardlift_board_agent.hrt_model_exec import MAX_THREADS, PerfOptions, perf_command, sampler_command
 from boardlift_board_agent.measure_latency import parse_samples
 from boardlift_board_agent.parse_report import parse_perf
 from boardlift_board_agent.record_board import record_board
@@ -51,8 +51,11 @@ async def compare_models(
 
 async def _compare(request: board_agent_pb2.CompareModelsRequest, desk: Desk) -> board_agent_pb2.CompareResult:
     result = board_agent_pb2.CompareResult()
-    rounds = min(max(request.rounds or 10, 2), 100)
-    options = PerfOptions(min(max(request.frames or 200, 1), 100_000), min(max(request.threads or 1, 1), 8))
+    rounds = request.rounds or 10
+    options = PerfOptions(request.frames or 200, request.threads or 1)
+    in_range("rounds", rounds, 2, 100)
+    in_range("frames", options.frames, 1, 100_000)
+    in_range("threads", options.threads, 1, MAX_THREADS)
     models = [await _fetch(desk.store, desk.folder, request, name) for name in ("first_model", "second_model")]
     medians: tuple[list[float], list[float]] = ([], [])
     try:

@@ -56,7 +56,7 @@ def compare_output(output: str, got: Array, reference: Array) -> OutputDifferenc
     noise, signal = float(np.square(a - b).sum()), float(np.square(b).sum())
     figures = {
         "cosine": cosine(a.ravel(), b.ravel()),
-        "cosine_min": min(cosine(x, y) for x, y in zip(a, b, strict=True)),
+        "cosine_min": float(np.min([cosine(x, y) for x, y in zip(a, b, strict=True)])),  # NaN wins, as it should
         "l1": float(difference.mean()),
         "l2": float((np.linalg.norm(difference, axis=1) / difference.shape[1]).mean()),
         "chebyshev": float(difference.max()),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from boardlift.errors import InvalidInputError
 from boardlift.v1 import artifact_pb2, board_agent_pb2, toolchain_pb2
 
 from boardlift_board_agent import __version__
 from boardlift_board_agent.compare_outputs import OutputDifference
 from boardlift_board_agent.failures import ModelRefused
 from boardlift_board_agent.health import Fact
+from boardlift_board_agent.hrt_model_exec import MAX_THREADS
 from boardlift_board_agent.measure_latency import LatencyPlan, Measurement
 from boardlift_board_agent.parse_report import Header
 from boardlift_board_agent.probe import BoardFacts
@@ -203,15 +205,47 @@ def refusal_message(refused: ModelRefused) -> toolchain_pb2.StageFailure:
     )
 
 
+def in_range(field: str, value: float, low: float, high: float, unit: str = "") -> None:
+    """Pass a number of a request that lies within its bounds; never trim it, or the result would be of another request.
+
+    Args:
+        field: its name in the request.
+        value: as given, or the default when it was left at 0.
+        low: smallest that is taken.
+        high: largest.
+        unit: for the message.
+
+    Raises:
+        InvalidInputError: REQUEST_OUT_OF_RANGE with the field; for what is no number, too.
+    """
+    if not low <= value <= high:
+        raise InvalidInputError(
+            f"{field} is {value:g}; it must lie between {low:g} and {high:g}{unit and ' ' + unit}.",
+            reason="REQUEST_OUT_OF_RANGE",
+            remedy=f"Correct {field}, or leave it out for the default.",
+            metadata={"field": field},
+        )
+
+
 def plan_from(spec: board_agent_pb2.PerfSpec) -> LatencyPlan:
-    """How to measure, defaults filled in and bounds kept."""
-    limit = spec.limit_duration.ToTimedelta().total_seconds() if spec.HasField("limit_duration") else 60.0
-    sustained = spec.sustained_duration.ToTimedelta().total_seconds() if spec.HasField("sustained_duration") else 0.0
-    threads = tuple(sorted({int(t) for t in spec.threads if 1 <= t <= 8})) or (1, 2)
-    return LatencyPlan(
-        warmup_frames=min(max(spec.warmup_frames or 50, 0), 100_000),
-        frames=min(max(spec.frames or 1000, 1), 1_000_000),
-        threads=threads,
-        limit_s=min(max(limit, 1.0), 3600.0),
-        sustained_s=min(max(sustained, 0.0), 3600.0),
+    """How to measure, defaults filled in.
+
+    Raises:
+        InvalidInputError: REQUEST_OUT_OF_RANGE.
+    """
+    limit = spec.limit_duration.ToNanoseconds() / 1e9 if spec.HasField("limit_duration") else 60.0
+    sustained = spec.sustained_duration.ToNanoseconds() / 1e9 if spec.HasField("sustained_duration") else 0.0
+    plan = LatencyPlan(
+        warmup_frames=spec.warmup_frames or 50,
+        frames=spec.frames or 1000,
+        threads=tuple(sorted(set(spec.threads))) or (1, 2),
+        limit_s=limit,
+        sustained_s=sustained,
     )
+    in_range("perf.warmup_frames", plan.warmup_frames, 1, 100_000)
+    in_range("perf.frames", plan.frames, 1, 1_000_000)
+    for threads in plan.threads:
+        in_range("perf.threads", threads, 1, MAX_THREADS)
+    in_range("perf.limit_duration", limit, 1, 3600, "s")
+    in_range("perf.sustained_duration", sustained, 0, 3600, "s")
+    return plan

@@ -13,7 +13,7 @@ from boardlift_servicekit.executions import Emitter
 
 from boardlift_board_agent.bench import Desk, Parts, open_desk
 from boardlift_board_agent.compare_outputs import compare_all
-from boardlift_board_agent.convert import comparison_message, refusal_message
+from boardlift_board_agent.convert import comparison_message, in_range, refusal_message
 from boardlift_board_agent.diagnosis.evidence import Diagnosis, Evidence, NodeFact
 from boardlift_board_agent.diagnosis.mistakes import mistaken_inputs
 from boardlift_board_agent.diagnosis.tree import SAME, closeness, diagnose
@@ -53,6 +53,9 @@ async def diagnose_model(request: Request, parts: Parts, emit: Emitter) -> board
 
 
 async def _gather(request: Request, desk: Desk) -> Evidence:
+    in_range("sample_limit", request.sample_limit, 0, 64)
+    for field, most in (("other_outputs", 16), ("nodes", 10_000)):
+        in_range(field, len(getattr(request, field)), 0, most)
     if not request.compiled_model.sha256 or not request.samples.sha256:
         raise InvalidInputError("A diagnosis needs the compiled model and samples.", reason="DIAGNOSIS_INPUT_MISSING")
     shutil.copyfile(await desk.store.fetch(request.compiled_model), desk.model)
@@ -62,7 +65,7 @@ async def _gather(request: Request, desk: Desk) -> Evidence:
     run = await desk.call(model_info_command(desk.tool.program, desk.model), desk.limits.infer_s)
     check_run(run)
     specs = parse_model_info(run.text)
-    count = min(max(request.sample_limit or 4, 1), 64)
+    count = request.sample_limit or 4
     samples = await _load(desk, request.samples, "samples", count)
     desk.emit.progress("run", 0.1)
     right = await _infer(desk, specs, samples)
@@ -81,9 +84,9 @@ async def _gather(request: Request, desk: Desk) -> Evidence:
         user_outputs=user,
         user_inputs=await _load(desk, request.user_inputs, "user's inputs", count),
         mistaken=mistaken,
-        others={o.name: await _load(desk, o.artifact, o.name, count) for o in request.other_outputs[:16]},
+        others={o.name: await _load(desk, o.artifact, o.name, count) for o in request.other_outputs},
         calibration=await _load(desk, request.calibration, "calibration samples", _CALIBRATION_SAMPLES),
-        nodes=tuple(NodeFact(n.name, n.on_cpu, n.precision, n.cosine) for n in request.nodes[:10_000]),
+        nodes=tuple(NodeFact(n.name, n.on_cpu, n.precision, n.cosine) for n in request.nodes),
         plain_copies=right.plain_copies,
         skew=parse_header(run.text).skew,
         bit_equal_code=_bit_check(request),

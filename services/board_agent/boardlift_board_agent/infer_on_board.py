@@ -9,9 +9,7 @@ from boardlift_board_agent import convert
 from boardlift_board_agent.bench import Bench
 from boardlift_board_agent.compare_outputs import compare_all
 from boardlift_board_agent.failures import ToolRun
-from boardlift_board_agent.hrt_model_exec import (
-    infer_command,
-)
+from boardlift_board_agent.hrt_model_exec import infer_command
 from boardlift_board_agent.load_samples import load_arrays, save_arrays
 from boardlift_board_agent.run_inference import Inference, run_samples
 from boardlift_board_agent.tensor_spec import TensorSpec
@@ -19,14 +17,16 @@ from boardlift_board_agent.three_way import locate_divergence
 
 NPZ = "application/x-npz"
 _DEFAULT_SAMPLES = 8
-_MAX_SAMPLES = 1024
+MAX_SAMPLES = 1024
+"""Most samples of one run."""
 
 
 async def _load(bench: Bench, name: str, what: str) -> dict[str, Any]:
     reference = getattr(bench.request, name)
     if not reference.sha256:
         return {}
-    count = min(max(bench.request.samples or _DEFAULT_SAMPLES, 1), _MAX_SAMPLES)
+    count = bench.request.samples or _DEFAULT_SAMPLES
+    convert.in_range("samples", count, 1, MAX_SAMPLES)
     return load_arrays(await bench.store.fetch(reference), what, count)
 
 

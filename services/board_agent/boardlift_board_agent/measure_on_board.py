@@ -8,7 +8,7 @@ import numpy as np
 
 from boardlift_board_agent import convert
 from boardlift_board_agent.bench import Bench
-from boardlift_board_agent.check_latency import judge_rate, judge_single
+from boardlift_board_agent.check_latency import discount_simulated, judge_rate, judge_single
 from boardlift_board_agent.failures import ToolRun
 from boardlift_board_agent.hrt_model_exec import (
     PerfOptions,
@@ -73,6 +73,8 @@ def _judge(bench: Bench, measured: Measurement, float_outputs: int) -> None:
         )
     else:
         verdict = judge_rate(estimate, float_outputs, measured.threads, measured.fps)
+    if bench.simulated and verdict.ratio is not None:
+        verdict = discount_simulated(verdict)
     if verdict.code.endswith("THAN_ESTIMATED"):
         bench.result.findings.append(
             convert.finding(verdict.code, "warning", verdict.message, subject, "Check heat, clocks and other users.")

@@ -15,7 +15,7 @@ from boardlift_board_agent import convert
 from boardlift_board_agent.bench import Bench, Parts, open_desk
 from boardlift_board_agent.failures import ModelRefused, check_run
 from boardlift_board_agent.hrt_model_exec import model_info_command
-from boardlift_board_agent.infer_on_board import infer_on_board
+from boardlift_board_agent.infer_on_board import MAX_SAMPLES, infer_on_board
 from boardlift_board_agent.measure_on_board import measure_on_board, time_on_cpu
 from boardlift_board_agent.parse_report import parse_model_info
 from boardlift_board_agent.record_board import record_board
@@ -49,7 +49,10 @@ async def run_model(request: board_agent_pb2.RunModelRequest, parts: Parts, emit
 
 
 async def _run(bench: Bench) -> None:
-    bench.watch.governor.check(bench.request.perf.governor)  # said before any work is done
+    # Said before any work is done.
+    convert.plan_from(bench.request.perf)
+    convert.in_range("samples", bench.request.samples, 0, MAX_SAMPLES)
+    bench.watch.governor.check(bench.request.perf.governor)
     bench.emit.progress("fetch", 0.02)
     await _fetch_model(bench)
     tensors = await _describe(bench)

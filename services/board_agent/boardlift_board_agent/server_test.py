@@ -42,6 +42,9 @@ async def test_the_whole_run_on_a_healthy_simulated_board(start_agent, call, mat
     values = figure_values(one)
     assert values["min_ms"] < values["p50_ms"] < values["p90_ms"] < values["p99_ms"] <= values["max_ms"]
     assert one.stable
+    tested = [f.message for f in result.findings if f.code == "ESTIMATE_NOT_TESTED"]
+    assert len(tested) == 2 and all(text.startswith("Simulated: ") for text in tested)
+    assert "AS_ESTIMATED" not in codes(result)
     every = [*one.figures, *two.figures, *equal.figures, *result.figures, *result.cpu_baseline.figures]
     assert {f.kind for f in every} == {SIMULATED}
     assert figure_values(result.cpu_baseline)["p50_ms"] > 0
@@ -104,7 +107,21 @@ async def test_unstable_latency_is_said(start_agent, call, materials) -> None:
 async def test_a_slow_board_is_slower_than_estimated(start_agent, call, materials) -> None:
     caller = call(start_agent(simulator_sick="slow=3"))
     request = await caller.request(materials["policy16"], estimated_latency_us=90.0)
-    assert "SLOWER_THAN_ESTIMATED" in codes(await caller.result(request))
+    result = await caller.result(request)
+    assert "Simulated: " in next(f.message for f in result.findings if f.code == "SLOWER_THAN_ESTIMATED")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"samples": 1025}, {"samples": -1}, {"perf": board_agent_pb2.PerfSpec(threads=[9])}]
+)
+async def test_a_request_out_of_range_is_refused_and_not_trimmed(start_agent, call, materials, fields) -> None:
+    caller = call(start_agent())
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await caller.result(await caller.request(materials["policy8"], **fields))
+    assert (caught.value.code(), from_rpc_error(caught.value).reason) == (
+        grpc.StatusCode.INVALID_ARGUMENT,
+        "REQUEST_OUT_OF_RANGE",
+    )
 
 
 async def test_throttling_inside_a_run_is_unstable(start_agent, call, materials) -> None:

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from boardlift.errors import InvalidInputError
-from boardlift.v1 import job_pb2
+from boardlift.v1 import board_agent_pb2, job_pb2
 from boardlift_servicekit.artifacts import check_sha256
 
 TARGETS: Final = ("rdk-x5",)
@@ -27,6 +27,7 @@ GOALS: Final = ("", "latency", "accuracy")
 MAX_SPEC_BYTES: Final = 256 * 1024
 MAX_VARIANTS: Final = 16
 MAX_GATES: Final = 64
+MAX_BOARD_SAMPLES: Final = 1024
 MAX_LIMIT_S: Final = 7 * 86400
 DEFAULT_LIMIT_S: Final = 4 * 3600
 _VARIANT: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -94,11 +95,24 @@ def _check_rest(spec: job_pb2.JobSpec) -> None:
         _refuse("spec.limit_duration", "the limit must lie between 0 and 7 days", "Correct the limit.")
     if len(spec.display_name) > 100:
         _refuse("spec.display_name", "the name has at most 100 characters", "Shorten it.")
-    for name in ("board_samples", "bit_check_samples"):
-        if not 0 <= getattr(spec, name) <= 100_000:
-            _refuse(f"spec.{name}", "the number of samples must lie between 0 and 100000", "Correct it.")
+    for name, most in (("board_samples", MAX_BOARD_SAMPLES), ("bit_check_samples", 100_000)):
+        if not 0 <= getattr(spec, name) <= most:
+            _refuse(f"spec.{name}", f"the number of samples must lie between 0 and {most}", "Correct it.")
+    _check_perf(spec.perf)
     if spec.ByteSize() > MAX_SPEC_BYTES:
         _refuse("spec", f"the specification is larger than {MAX_SPEC_BYTES} bytes", "Use fewer overrides or variants.")
+
+
+def _check_perf(perf: board_agent_pb2.PerfSpec) -> None:
+    """Bounds of the board agent's, said before anything is compiled."""
+    bounds = [("warmup_frames", perf.warmup_frames, 0, 100_000), ("frames", perf.frames, 0, 1_000_000)]
+    bounds += [("threads", threads, 1, 8) for threads in perf.threads]
+    for name, low in (("limit_duration", 1), ("sustained_duration", 0)):
+        if perf.HasField(name):
+            bounds.append((name, getattr(perf, name).ToNanoseconds() / 1e9, low, 3600))
+    for name, value, low, high in bounds:
+        if not low <= value <= high:
+            _refuse(f"spec.perf.{name}", f"{value:g} does not lie between {low} and {high}", "Correct it.")
 
 
 def _refuse(field: str, message: str, remedy: str) -> None:

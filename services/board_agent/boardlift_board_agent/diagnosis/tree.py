@@ -45,22 +45,26 @@ def diagnose(evidence: Evidence) -> list[Diagnosis]:
 
 
 def closeness(left: Arrays, right: Arrays) -> float | None:
-    """Smallest cosine over all outputs and samples; None when nothing can be compared."""
+    """Smallest cosine over all outputs and samples, NaN when one is none; None when nothing can be compared."""
     if not left or not right:
         return None
     samples = min(len(a) for a in (*left.values(), *right.values()))
     trimmed = {name: array[:samples] for name, array in left.items()}
     differences, _ = compare_all(trimmed, dict(right), samples)
-    return min((d.figures["cosine_min"] for d in differences), default=None)
+    return float(np.min([d.figures["cosine_min"] for d in differences])) if differences else None
 
 
 def _relative(left: Arrays, right: Arrays) -> float:
+    """Largest difference relative to the largest value; infinite where one is no number and the other is."""
     worst = 0.0
     for name, array in left.items():
         count = min(len(array), len(right[name])) if name in right else 0
         one, other = (np.asarray(a[:count], np.float64).ravel() for a in (array, right.get(name, array)))
         if count and one.size == other.size:
-            worst = max(worst, float(np.abs(one - other).max()) / (float(np.abs(other).max()) or 1.0))
+            with np.errstate(invalid="ignore"):  # infinite minus infinite
+                apart = np.where((one == other) | (np.isnan(one) & np.isnan(other)), 0.0, np.abs(one - other))
+            largest = float(np.max(np.abs(other), where=np.isfinite(other), initial=0.0)) or 1.0
+            worst = max(worst, float(np.nan_to_num(apart, nan=np.inf).max()) / largest)
     return worst
 
 
@@ -68,7 +72,7 @@ def _versions(e: Evidence) -> list[Diagnosis]:
     if e.skew is None:
         return []
     close = closeness(e.board, e.quantized)
-    hurts = close is not None and close < SAME
+    hurts = close is not None and not close >= SAME
     return [
         Diagnosis(
             "version-skew",

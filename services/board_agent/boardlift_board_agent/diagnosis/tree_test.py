@@ -252,6 +252,21 @@ def test_rounding_of_cpu_kernels_is_told_from_a_sick_board() -> None:
     assert causes(found) == ["cpu-fallback-numerics"]
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_one_value_that_is_no_number_is_never_agreement(bad: float) -> None:
+    board = {"y": np.arange(12, dtype=np.float32).reshape(2, 6)}
+    spoilt = {"y": board["y"].copy()}
+    spoilt["y"][1, 3] = bad
+    for fields, cause in (
+        ({"board": spoilt, "quantized": board}, "board-differs"),
+        ({"board": board, "user_outputs": spoilt}, "user-code-unexplained"),
+        ({"board": board, "repeated": spoilt}, "board-not-repeatable"),
+    ):
+        assert causes(diagnose(Evidence(**{"specs": (), "samples": {}, "reference": {}, **fields}))) == [cause]
+    same = {"board": spoilt, "quantized": spoilt, "repeated": {"y": spoilt["y"][:1]}}
+    assert causes(diagnose(Evidence(specs=(), samples={}, reference={}, **same))) == ["consistent"]
+
+
 def test_no_evidence_is_no_verdict() -> None:
     found = diagnose(evidence())
     assert (found[0].cause, found[0].confidence) == ("consistent", 0.0)
