@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import os
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -86,6 +86,8 @@ class Host:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         self._services: list[str] = []
         self._closers: list[Callable[[], Awaitable[None]]] = []
+        self._to_run: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._beside: list[asyncio.Task[None]] = []
         self.port = 0
 
     def add(self, register: Callable[[Any, Any], None], servicer: Any, full_name: str) -> None:
@@ -96,6 +98,10 @@ class Host:
     def on_stop(self, close: Callable[[], Awaitable[None]]) -> None:
         """Run `close` after the server has stopped; the last added runs first."""
         self._closers.append(close)
+
+    def beside(self, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Have a coroutine run as a task of its own from when the server serves until it stops."""
+        self._to_run.append(run)
 
     async def start(self) -> int:
         """Listen and serve; returns the port."""
@@ -111,6 +117,9 @@ class Host:
             partial = self._settings.port_file.with_suffix(".tmp")
             partial.write_text(str(self.port))
             partial.replace(self._settings.port_file)
+        for run in self._to_run:
+            self._beside.append(asyncio.create_task(run()))
+            self._beside[-1].add_done_callback(_tell_death)
         _LOG.info("listening", server=self._name, address=self._settings.listen, port=self.port)
         return self.port
 
@@ -121,6 +130,9 @@ class Host:
 
     async def stop(self) -> None:
         """Answer NOT_SERVING, let running calls end within the grace, then close everything."""
+        for task in self._beside:
+            task.cancel()
+        await asyncio.gather(*self._beside, return_exceptions=True)
         await self._health.enter_graceful_shutdown()
         await self._server.stop(self._settings.stop_grace.total_seconds())
         for close in reversed(self._closers):
@@ -152,6 +164,11 @@ class Host:
                 remedy="Stop what listens there, or set BOARDLIFT_LISTEN to another address.",
                 metadata={"address": settings.listen},
             ) from error
+
+
+def _tell_death(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _LOG.error("a task beside the server has died", exc_info=task.exception())
 
 
 async def wait_for_signal(signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGINT)) -> None:

@@ -16,10 +16,13 @@ from boardlift_servicekit.artifact_service import SERVICE as ARTIFACT_SERVICE
 from boardlift_servicekit.artifact_service import ArtifactServicer
 from boardlift_servicekit.artifacts import ArtifactStore, LocalStore, RemoteStore
 from boardlift_servicekit.channels import connect
+from boardlift_servicekit.clock import now
 from boardlift_servicekit.dispatcher import Dispatcher
 from boardlift_servicekit.executions import Executions, as_responses, execution_id
+from boardlift_servicekit.keeper import Keeper, KeepSettings
 from boardlift_servicekit.names import check_token
 from boardlift_servicekit.server import Host, wait_for_signal
+from boardlift_servicekit.settings import from_environment
 
 from boardlift_board_agent import __version__
 from boardlift_board_agent.bench import Limits, Parts
@@ -96,6 +99,7 @@ class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
             slots=1,
             busy_slots=agent.executions.busy,
             findings=[fact_to_finding(fact) for fact in snapshot.facts],
+            server_time=now(),
         )
 
     async def CancelExecution(self, request: toolchain_pb2.CancelExecutionRequest, context: Any) -> Any:
@@ -121,6 +125,7 @@ async def serve(settings: AllSettings) -> None:
     if artifacts is None:
         host.add(artifact_pb2_grpc.add_ArtifactServiceServicer_to_server, ArtifactServicer(local), ARTIFACT_SERVICE)
     host.on_stop(agent.executions.close)
+    Keeper(local, [own.state_dir / "results"], from_environment(KeepSettings)).attach(host)
     port = await host.start()
     if own.mode == DIAL:
         agent.dial_address = dial_address(settings, port)

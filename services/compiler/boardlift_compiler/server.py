@@ -22,8 +22,11 @@ from boardlift_servicekit.artifact_service import SERVICE as ARTIFACT_SERVICE
 from boardlift_servicekit.artifact_service import ArtifactServicer
 from boardlift_servicekit.artifacts import ArtifactStore, LocalStore, RemoteStore
 from boardlift_servicekit.channels import connect
+from boardlift_servicekit.clock import now
 from boardlift_servicekit.executions import Executions, as_responses, code_version, execution_id, request_key
+from boardlift_servicekit.keeper import Keeper, KeepSettings, store_info
 from boardlift_servicekit.server import Host, wait_for_signal
+from boardlift_servicekit.settings import from_environment
 from google.protobuf.message import Message
 
 from boardlift_compiler import convert
@@ -138,8 +141,10 @@ class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
         runner: StageRunner | None,
         absent: BoardliftError | None,
         explore: ExploreServicer,
+        cache: LocalStore,
     ) -> None:
         """Describe these."""
+        self._cache = cache
         self._executions, self._runner, self._absent, self._explore = executions, runner, absent, explore
 
     async def GetServerInfo(self, request: Any, context: Any) -> toolchain_pb2.GetServerInfoResponse:
@@ -149,6 +154,8 @@ class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
             version=metadata.version("boardlift-compiler"),
             slots=self._executions.slots if self._runner else 0,
             busy_slots=self._executions.busy,
+            store=store_info(self._cache),
+            server_time=now(),
         )
         if self._runner is not None:
             response.tools.append(convert.tool_to_wire(self._runner.toolchain))
@@ -184,9 +191,10 @@ async def build_host(settings: AllSettings) -> tuple[Host, bool]:
     """
     own = settings.own
     host = Host("compiler", settings.server)
-    store, local = _open_store(settings, host)
-    if local is not None:
-        host.add(artifact_pb2_grpc.add_ArtifactServiceServicer_to_server, ArtifactServicer(local), ARTIFACT_SERVICE)
+    cache = LocalStore(own.state_dir / "artifacts", own.max_artifact_bytes)
+    store = _open_store(settings, host, cache)
+    if store is cache:
+        host.add(artifact_pb2_grpc.add_ArtifactServiceServicer_to_server, ArtifactServicer(cache), ARTIFACT_SERVICE)
     removed = sweep(own.work_root)
     if removed:
         _LOG.warning("removed remains of killed runs", folders=len(removed))
@@ -200,20 +208,21 @@ async def build_host(settings: AllSettings) -> tuple[Host, bool]:
     grace_s = own.cancel_grace.total_seconds()
     explore = ExploreServicer(executions, runner, absent, compiler.key, own.state_dir / "explore", grace_s)
     host.on_stop(explore.close)
+    results = [own.state_dir / "results", own.state_dir / "explore" / "results"]
+    Keeper(cache, results, from_environment(KeepSettings)).attach(host)
     host.add(compiler_pb2_grpc.add_CompilerServiceServicer_to_server, compiler, COMPILER_SERVICE)
     host.add(explore_pb2_grpc.add_ExploreServiceServicer_to_server, explore, EXPLORE_SERVICE)
-    server = ServerServicer(executions, runner, absent, explore)
+    server = ServerServicer(executions, runner, absent, explore, cache)
     host.add(toolchain_pb2_grpc.add_ServerServiceServicer_to_server, server, SERVER_SERVICE)
     return host, runner is not None
 
 
-def _open_store(settings: AllSettings, host: Host) -> tuple[ArtifactStore, LocalStore | None]:
-    cache = LocalStore(settings.own.state_dir / "artifacts", settings.own.max_artifact_bytes)
+def _open_store(settings: AllSettings, host: Host, cache: LocalStore) -> ArtifactStore:
     if not settings.own.artifacts:
-        return cache, cache
+        return cache
     channel = connect(settings.own.artifacts, settings.channel)
     host.on_stop(channel.close)
-    return RemoteStore(channel, cache), None
+    return RemoteStore(channel, cache)
 
 
 async def _make_runner(

@@ -18,8 +18,11 @@ from boardlift.errors import InvalidInputError, NotFoundError
 from boardlift.v1 import artifact_pb2, toolchain_pb2, toolchain_pb2_grpc, transform_pb2, transform_pb2_grpc
 from boardlift_servicekit import channels
 from boardlift_servicekit.artifacts import ArtifactStore, LocalStore, RemoteStore
+from boardlift_servicekit.clock import now
 from boardlift_servicekit.executions import Emitter, Executions, as_responses, code_version, execution_id, request_key
+from boardlift_servicekit.keeper import Keeper, KeepSettings, store_info
 from boardlift_servicekit.server import Host, ServerSettings
+from boardlift_servicekit.settings import from_environment
 
 from boardlift_transform import convert
 from boardlift_transform.check_result import Finding
@@ -223,9 +226,10 @@ async def _in_thread(work: Callable[[Any], TransformResult], emitter: Emitter) -
 class ServerInfo(toolchain_pb2_grpc.ServerServiceServicer):
     """Says what this server is, and stops executions."""
 
-    def __init__(self, executions: Executions[Any]) -> None:
-        """Look after these executions."""
+    def __init__(self, executions: Executions[Any], cache: LocalStore) -> None:
+        """Look after these executions, and describe the store."""
         self._executions = executions
+        self._cache = cache
 
     async def GetServerInfo(self, request: Any, context: Any) -> Any:
         """Describe the server."""
@@ -235,6 +239,8 @@ class ServerInfo(toolchain_pb2_grpc.ServerServiceServicer):
             tools=convert.tools(),
             slots=self._executions.slots,
             busy_slots=self._executions.busy,
+            store=store_info(self._cache),
+            server_time=now(),
         )
 
     async def CancelExecution(self, request: toolchain_pb2.CancelExecutionRequest, context: Any) -> Any:
@@ -256,9 +262,11 @@ def build_host(settings: Settings, server: ServerSettings, channel: channels.Cha
         store = RemoteStore(remote, cache)
     executions: Executions[Any] = Executions(settings.state_dir / "results", store, slots=settings.slots)
     host.on_stop(executions.close)
+    keep = from_environment(KeepSettings)
+    Keeper(cache, [settings.state_dir / "results"], keep, scratch=(settings.state_dir, "dataset-")).attach(host)
     servicer = TransformServicer(store, executions, settings)
     host.add(transform_pb2_grpc.add_TransformServiceServicer_to_server, servicer, SERVICE)
-    info = ServerInfo(executions)
+    info = ServerInfo(executions, cache)
     host.add(toolchain_pb2_grpc.add_ServerServiceServicer_to_server, info, "boardlift.v1.ServerService")
     return host
 
