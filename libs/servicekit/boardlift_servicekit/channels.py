@@ -14,6 +14,12 @@ OPTIONS = [
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.enable_retries", 0),
 ]
+_OWN_CONNECTION = [
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 500),
+    ("grpc.min_reconnect_backoff_ms", 5_000),  # longest attempt, in spite of its name
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+]
 
 
 @dataclass(frozen=True)
@@ -30,18 +36,26 @@ class ChannelSettings:
     """Key of the own certificate in PEM."""
 
 
-def connect(address: str, settings: ChannelSettings | None = None) -> Any:
-    """Open a `grpc.aio` channel to `host:port`; it connects when first used."""
+def connect(address: str, settings: ChannelSettings | None = None, *, server_name: str = "") -> Any:
+    """Open a `grpc.aio` channel; it connects when first used.
+
+    Args:
+        address: `host:port`, or a target as gRPC spells it.
+        settings: Token and TLS.
+        server_name: For a server that chose its address itself: with TLS its certificate must hold for this name
+            instead of the address, and the channel shares no connection and no waiting time with any other.
+    """
     use = settings or ChannelSettings()
     interceptors = _token_interceptors(use.token_file)
+    options = [*OPTIONS, *_OWN_CONNECTION, ("grpc.ssl_target_name_override", server_name)] if server_name else OPTIONS
     if use.tls_ca is None:
-        return grpc.aio.insecure_channel(address, options=OPTIONS, interceptors=interceptors)
+        return grpc.aio.insecure_channel(address, options=options, interceptors=interceptors)
     credentials = grpc.ssl_channel_credentials(
         root_certificates=use.tls_ca.read_bytes(),
         private_key=use.tls_client_key.read_bytes() if use.tls_client_key else None,
         certificate_chain=use.tls_client_cert.read_bytes() if use.tls_client_cert else None,
     )
-    return grpc.aio.secure_channel(address, credentials, options=OPTIONS, interceptors=interceptors)
+    return grpc.aio.secure_channel(address, credentials, options=options, interceptors=interceptors)
 
 
 def _token_interceptors(token_file: Path | None) -> list[Any]:

@@ -12,13 +12,16 @@ _HELD_BY_OTHER = (10071, 10164)
 
 
 class Lease:
-    """Call `step` every third of its life time. `revision` is the fencing token while it is held."""
+    """Call `step` every third of its life time. `revision` is the fencing token while it is held.
+
+    `value` is what others read under the key while it is held: the owner's name unless the owner puts something else.
+    """
 
     def __init__(self, js: JetStreamContext, key: str, owner: str, life_s: int = 6) -> None:
         """Contend for the lease `key` as `owner`; it ends `life_s` whole seconds after the last renewal."""
         self._js = js
         self._subject = f"$KV.LEASE.{key}"
-        self._owner = owner.encode()
+        self.value = owner.encode()
         self._life_s = life_s
         self._until = 0.0
         self.revision = 0
@@ -63,6 +66,6 @@ class Lease:
     async def _write(self, last: int) -> bool:
         headers = {"Nats-Expected-Last-Subject-Sequence": str(last), "Nats-TTL": f"{self._life_s}s"}
         asked = time.monotonic()
-        answer = await self._js.publish(self._subject, self._owner, timeout=1, headers=headers)
+        answer = await self._js.publish(self._subject, self.value, timeout=1, headers=headers)
         self.revision, self._until = answer.seq, asked + self._life_s * 0.7
         return True

@@ -51,6 +51,7 @@ CALLS: Final[Mapping[str, _Call]] = {
     "compile": _Call(compiler_pb2_grpc.CompilerServiceStub, "CompileModel"),
     "simulate": _Call(compiler_pb2_grpc.CompilerServiceStub, "SimulateModel"),
     "board": _Call(board_agent_pb2_grpc.BoardAgentServiceStub, "RunModel"),
+    "diagnose": _Call(board_agent_pb2_grpc.BoardAgentServiceStub, "DiagnoseModel"),
 }
 """Which call runs which stage."""
 
@@ -114,6 +115,8 @@ class GrpcRunner:
         lost_since: float | None = None
         try:
             while True:
+                if name in self._stopped:
+                    raise CancelledError("The stage was stopped.")
                 began = time.monotonic()
                 try:
                     return await self._call(task, name, emit)
@@ -125,8 +128,6 @@ class GrpcRunner:
                         raise
                     _log.info("service_unreachable", execution=name, error=error.message)
                     await asyncio.sleep(0.5)
-                if name in self._stopped:
-                    raise CancelledError("The stage was stopped.")
         finally:
             self._calls.pop(name, None)
             self._stopped.discard(name)

@@ -13,11 +13,12 @@ from boardlift.errors import (
     PermissionDeniedError,
     PreconditionError,
 )
-from boardlift.v1 import job_pb2, job_pb2_grpc, queue_pb2
+from boardlift.v1 import board_agent_pb2, job_pb2, job_pb2_grpc, queue_pb2
 from boardlift_servicekit.interceptors import caller_is_only_board, current_principal
 from boardlift_servicekit.names import check_token
 from nats.aio.client import Client
 
+from boardlift_orchestrator.dial_address import peer_address, split_address
 from boardlift_orchestrator.paging import cut_page
 from boardlift_orchestrator.registry import LEASE_PREFIX, Buckets, Registry
 from boardlift_orchestrator.schedule import has_labels
@@ -51,10 +52,19 @@ class BoardServicer(job_pb2_grpc.BoardServiceServicer):
                 remedy="Give each board its own token.",
                 metadata={"board_id": info.id},
             )
-        await self._refuse_clone(info.id, info.boot_id)
-        record = queue_pb2.BoardRecord(info=info, state=request.state)
+        sign = await self._registry.presence(info.id)
+        _refuse_clone(sign, info)
+        if request.leaving:
+            await self._buckets.presence.remove(info.id)
+            return job_pb2.RegisterBoardResponse()
+        dial = info.mode == board_agent_pb2.BoardInfo.MODE_DIAL
+        if dial:
+            split_address(info.address)
+        record = queue_pb2.BoardRecord(
+            info=info, state=request.state, peer=peer_address(context.peer()) if dial else ""
+        )
         record.register_time.GetCurrentTime()
-        await self._registry.register(record)
+        await self._registry.register(record, fresh=sign is None)
         sign = queue_pb2.BoardPresence(boot_id=info.boot_id, state=request.state)
         if not sign.state.HasField("observe_time"):
             sign.state.observe_time.GetCurrentTime()
@@ -65,6 +75,8 @@ class BoardServicer(job_pb2_grpc.BoardServiceServicer):
         if lease is not None:
             answer.lease_holder = lease.holder
             answer.lease_end_time.CopyFrom(lease.end_time)
+        if dial:
+            answer.findings.extend(await self._registry.dial_findings(info.id))
         return answer
 
     async def ListBoards(self, request: job_pb2.ListBoardsRequest, context: Any) -> Any:
@@ -133,15 +145,15 @@ class BoardServicer(job_pb2_grpc.BoardServiceServicer):
         public = queue_pb2.BoardLease(board_id=lease.board_id, holder=lease.holder, end_time=lease.end_time)
         await self._client.publish(f"ctl.board.{lease.board_id}", public.SerializeToString())
 
-    async def _refuse_clone(self, board: str, boot_id: str) -> None:
-        sign = await self._registry.presence(board)
-        if sign is not None and sign.boot_id and boot_id and sign.boot_id != boot_id:
-            raise ConflictError(
-                f"Another agent is running as board {board}.",
-                reason="BOARD_ID_IN_USE",
-                remedy="Give each board its own id. After a restart, wait 15 s for the old agent's presence to end.",
-                metadata={"board_id": board},
-            )
+
+def _refuse_clone(sign: queue_pb2.BoardPresence | None, info: board_agent_pb2.BoardInfo) -> None:
+    if sign is not None and sign.boot_id and info.boot_id and sign.boot_id != info.boot_id:
+        raise ConflictError(
+            f"Another agent is running as board {info.id}.",
+            reason="BOARD_ID_IN_USE",
+            remedy="Give each board its own id. After a restart, wait 15 s for the old agent's presence to end.",
+            metadata={"board_id": info.id},
+        )
 
 
 def _held(lease: queue_pb2.BoardLease) -> PreconditionError:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 import structlog
-from boardlift.v1 import job_pb2, queue_pb2
+from boardlift.v1 import board_agent_pb2, job_pb2, queue_pb2, toolchain_pb2
 from boardlift_servicekit.buckets import Bucket, Entry
 from boardlift_servicekit.streams import QueueLimits, ensure_board_consumers
 from google.protobuf.message import DecodeError
@@ -15,6 +15,7 @@ from nats.aio.client import Client
 from boardlift_orchestrator.schedule import BoardView
 
 LEASE_PREFIX = "board."
+DIAL_PREFIX = "dial."
 _REWRITE_S = 300.0
 _log = structlog.get_logger(__name__)
 
@@ -30,7 +31,7 @@ class Buckets:
     presence: Bucket
     """`BoardPresence` by board id, with a life time."""
     leases: Bucket
-    """`BoardLease` by `board.<id>`, with a life time; other keys are leases of the machinery."""
+    """With a life time: `BoardLease` by `board.<id>`, `BoardDial` by `dial.<id>`; others are the machinery's own."""
 
     @classmethod
     def open(cls, client: Client) -> Buckets:
@@ -49,11 +50,16 @@ class Registry:
         self._limits = limits
         self._written: dict[str, tuple[bytes, float]] = {}
 
-    async def register(self, record: queue_pb2.BoardRecord) -> None:
-        """Store a board and make sure that it can pull its tasks."""
-        info = record.info.SerializeToString(deterministic=True)
+    async def register(self, record: queue_pb2.BoardRecord, fresh: bool = False) -> None:
+        """Store a board and make sure that its tasks have a queue.
+
+        Args:
+            record: The board.
+            fresh: It had no sign of life: then another replica may have stored it otherwise since we did.
+        """
+        info = record.info.SerializeToString(deterministic=True) + record.peer.encode()
         known, written = self._written.get(record.info.id, (b"", 0.0))
-        if known == info and time.monotonic() - written < _REWRITE_S:
+        if not fresh and known == info and time.monotonic() - written < _REWRITE_S:
             return  # a write costs the server a flush to disk; presence says that the board lives
         await ensure_board_consumers(self._js, record.info.id, record.info.target, self._limits)
         await self._buckets.boards.put(record.info.id, record.SerializeToString())
@@ -76,24 +82,30 @@ class Registry:
         lease = queue_pb2.BoardLease.FromString(entry.value)
         return (lease if lease.end_time.ToNanoseconds() / 1e9 > time.time() else None), entry.revision
 
+    async def dial_findings(self, board: str) -> list[toolchain_pb2.Finding]:
+        """Return what keeps a board that wants to be dialled from getting work; empty when nothing does."""
+        entry = await self._buckets.leases.get(DIAL_PREFIX + board)
+        return list(queue_pb2.BoardDial.FromString(entry.value).findings) if entry else [not_dialled(board)]
+
     async def boards(self) -> list[job_pb2.Board]:
         """Return all boards by id."""
         present = {entry.key: _read_presence(entry) for entry in await self._buckets.presence.entries()}
-        leases = {
-            entry.key[len(LEASE_PREFIX) :]: queue_pb2.BoardLease.FromString(entry.value)
-            for entry in await self._buckets.leases.entries()
-            if entry.key.startswith(LEASE_PREFIX)
-        }
+        held = {entry.key: entry.value for entry in await self._buckets.leases.entries()}
         boards = []
         for entry in await self._buckets.boards.entries():
             record = queue_pb2.BoardRecord.FromString(entry.value)
             sign = present.get(entry.key)  # absent or unreadable: not online
             board = job_pb2.Board(info=record.info, state=sign.state if sign else record.state, online=sign is not None)
             board.last_seen_time.CopyFrom(board.state.observe_time if sign else record.register_time)
-            lease = leases.get(entry.key)
-            if lease is not None:
+            if LEASE_PREFIX + entry.key in held:
+                lease = queue_pb2.BoardLease.FromString(held[LEASE_PREFIX + entry.key])
                 board.state.lease_holder = lease.holder
                 board.state.lease_end_time.CopyFrom(lease.end_time)
+            if sign is not None and record.info.mode == board_agent_pb2.BoardInfo.MODE_DIAL:
+                dial = held.get(DIAL_PREFIX + entry.key)
+                in_the_way = queue_pb2.BoardDial.FromString(dial).findings if dial else [not_dialled(entry.key)]
+                board.state.findings.extend(in_the_way)
+                board.state.in_rotation = board.state.in_rotation and not in_the_way
             boards.append(board)
         return boards
 
@@ -111,6 +123,17 @@ class Registry:
             )
             for board in await self.boards()
         ]
+
+
+def not_dialled(board: str) -> toolchain_pb2.Finding:
+    """What is in the way of a board that nobody has reached yet."""
+    return toolchain_pb2.Finding(
+        code="BOARD_NOT_DIALLED",
+        severity=toolchain_pb2.Finding.SEVERITY_ERROR,
+        message="The board waits to be dialled, and no orchestrator has reached it yet.",
+        subject=board,
+        remedy="Wait some seconds; if it stays so, look at the orchestrator's log.",
+    )
 
 
 def _read_presence(entry: Entry) -> queue_pb2.BoardPresence | None:

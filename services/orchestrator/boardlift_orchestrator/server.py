@@ -34,6 +34,9 @@ from nats.aio.client import Client
 
 from boardlift_orchestrator.boards import BoardServicer
 from boardlift_orchestrator.diagnose import QueuedDiagnoses
+from boardlift_orchestrator.dial_address import DialRules, read_networks
+from boardlift_orchestrator.dial_boards import BoardDialler
+from boardlift_orchestrator.dialled_board import DialParts
 from boardlift_orchestrator.engine import Engine
 from boardlift_orchestrator.index import JobIndex
 from boardlift_orchestrator.jobs import JobServicer
@@ -76,6 +79,7 @@ class Orchestrator:
         self._dialling: list[asyncio.Task[None]] = []
         self._dispatchers: list[Dispatcher] = []
         self._channels: list[Any] = []
+        self._boards = BoardDialler(buckets.boards, self._dial_parts(registry))
         follower = JobFollower(self._engine, self._results, self._hub)
         diagnoses = QueuedDiagnoses(client, self._results, registry)
         jobs = JobServicer(self._engine, self._results, index, registry, follower, diagnoses)
@@ -105,6 +109,7 @@ class Orchestrator:
                 task.add_done_callback(_leave_when_broken)
                 self._dialling.append(task)
         await self._sweeper.start()
+        await self._boards.start()
 
     async def stop(self) -> None:
         """Give everything back to the queue and leave."""
@@ -112,6 +117,7 @@ class Orchestrator:
             task.cancel()
         await asyncio.gather(*self._dialling, return_exceptions=True)
         await self._sweeper.stop()
+        await self._boards.stop()
         await asyncio.gather(*(item.stop() for item in (*self._dispatchers, *self._running)))
         await self._hub.stop()
         for channel in self._channels:
@@ -121,7 +127,24 @@ class Orchestrator:
     @property
     def busy(self) -> tuple[int, int]:
         """Stages dispatched from here now, and NATS' connection state (1: connected)."""
-        return sum(item.busy_slots for item in self._dispatchers), int(self._client.is_connected)
+        busy = self._boards.busy_slots + sum(item.busy_slots for item in self._dispatchers)
+        return busy, int(self._client.is_connected)
+
+    def _dial_parts(self, registry: Registry) -> DialParts:
+        own, channel = self._settings.own, self._settings.channel
+        rules = DialRules(read_networks(own.dial_networks), channel.tls_ca is not None, self._settings.server.insecure)
+        return DialParts(
+            client=self._client,
+            store=self._store,
+            registry=registry,
+            rules=rules,
+            channel=channel,
+            tokens=own.dial_tokens,
+            owner=self._worker,
+            pace=self._pace,
+            life_s=max(3, round(own.ack_wait.total_seconds())),
+            patience_s=own.dial_patience.total_seconds(),
+        )
 
     async def _dial(self, name: str, address: str) -> None:
         """Serve a stage service's queue as soon as the service answers, with the slots it reports."""

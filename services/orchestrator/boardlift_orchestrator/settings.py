@@ -36,6 +36,12 @@ class Settings:
     """Time between looks at jobs that nothing happens to."""
     service_patience: timedelta = timedelta(seconds=60)
     """Time for which an unreachable service is waited for before an attempt counts as failed."""
+    dial_networks: tuple[str, ...] = ()
+    """Networks (`192.0.2.0/24`) in which boards may be dialled; elsewhere only where a board registered from."""
+    dial_tokens: Path | None = None
+    """Folder with the token to send to each dialled board, in a file named after its id; boards without get none."""
+    dial_patience: timedelta = timedelta(seconds=10)
+    """Time for which a dialled board that stops answering is waited for before its stage goes elsewhere."""
     max_artifact_bytes: int = field(default=4 << 30, metadata={"min": 1 << 20})
     """Largest artifact."""
     log_level: str = "INFO"
