@@ -78,7 +78,7 @@ async def run_tool(command: ToolCommand, on_line: LineHandler | None = None) -> 
         PreconditionError: TOOL_MISSING when the program can't be started.
     """
     program = _resolve(command)
-    capture = _Capture(command.log_path, on_line)
+    capture = Capture(command.log_path, on_line)
     start = time.monotonic()
     try:
         process, life_write, report_read = await _start(program, command)
@@ -135,7 +135,7 @@ async def _start(program: str, command: ToolCommand) -> tuple[asyncio.subprocess
     return process, life_write, report_read
 
 
-async def _supervise(process: asyncio.subprocess.Process, command: ToolCommand, capture: _Capture) -> tuple[bool, bool]:
+async def _supervise(process: asyncio.subprocess.Process, command: ToolCommand, capture: Capture) -> tuple[bool, bool]:
     if process.stdout is None or process.stderr is None:
         raise InternalError("The tool was started without pipes.")
     readers = [
@@ -212,17 +212,24 @@ def _missing(name: str) -> PreconditionError:
     )
 
 
-class _Capture:
+class Capture:
     """Collects output by line, into the log file and to the handler."""
 
+    last: deque[str]
+    """The last 50 lines."""
+    last_output: float
+    """When anything came last, by `time.monotonic`."""
+
     def __init__(self, log_path: Path | None, on_line: LineHandler | None) -> None:
+        """Open the log file, to be closed by `close`."""
         # Unbuffered: what was printed is on disk when the tool is killed, and closing can't fail.
         self._log = log_path.open("ab", buffering=0) if log_path else None
         self._on_line = on_line
-        self.last: deque[str] = deque(maxlen=50)
+        self.last = deque(maxlen=50)
         self.last_output = time.monotonic()
 
     async def read(self, source: str, stream: asyncio.StreamReader) -> None:
+        """Take everything from a stream to its end; lines are cut at 8192 bytes."""
         pending = b""
         while chunk := await stream.read(65536):
             self.last_output = time.monotonic()
@@ -256,5 +263,6 @@ class _Capture:
             self._emit("log", f"the log file can't be written: [Errno {error.errno}] {error.strerror}".encode())
 
     def close(self) -> None:
+        """Close the log file."""
         if self._log:
             self._log.close()

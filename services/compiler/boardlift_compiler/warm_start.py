@@ -14,16 +14,14 @@ import os
 import signal
 import socket
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 import structlog
-from boardlift_servicekit.tool import ToolCommand, ToolResult, run_tool
+from boardlift_servicekit.tool import Capture, ToolCommand, ToolResult, run_tool
 
-from boardlift_compiler.run_folder import RunFolder, run_folder
+from boardlift_compiler.run_folder import run_folder
 from boardlift_compiler.run_simulation import toolchain_side
 from boardlift_compiler.toolchain import Toolchain, tool_environment
 
@@ -31,7 +29,6 @@ _LOG = structlog.get_logger()
 MAX_RUNS = 200
 CANNOT_FORK = 250
 START_SECONDS = 60.0
-MAX_LINE = 8192
 OnLine = Callable[[str, str], None]
 
 
@@ -40,7 +37,8 @@ class _Parent:
     """A running fork server."""
 
     process: asyncio.subprocess.Process
-    folder: contextlib.AbstractContextManager[RunFolder]
+    belongings: contextlib.ExitStack
+    """Its run folder and our end of the socket; closed when it has ended."""
     channel: socket.socket
     waiting: dict[int, asyncio.Queue[dict[str, float]]] = field(default_factory=dict)
     reader: asyncio.Task[None] | None = None
@@ -105,30 +103,32 @@ class WarmStart:
     async def _start(self) -> _Parent:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
-        folder = run_folder(self._root)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                str(self._toolchain.python),
-                str(toolchain_side("fork_server.py")),
-                str(theirs.fileno()),
-                cwd=(place := folder.__enter__()).path,
-                env=tool_environment(self._toolchain.root, place),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
-        finally:
-            theirs.close()
-        parent = _Parent(process, folder, ours)
+        with contextlib.ExitStack() as undo:  # until the parent is there, whatever fails takes socket and folder along
+            undo.callback(ours.close)
+            with theirs:
+                place = undo.enter_context(run_folder(self._root))
+                process = await asyncio.create_subprocess_exec(
+                    str(self._toolchain.python),
+                    str(toolchain_side("fork_server.py")),
+                    str(theirs.fileno()),
+                    cwd=place.path,
+                    env=tool_environment(self._toolchain.root, place),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    stderr=asyncio.subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=True,
+                )
+            belongings = undo.pop_all()
+        parent = _Parent(process, belongings, ours)
         parent.reader = asyncio.create_task(_read_messages(parent))
         try:
             await asyncio.wait_for(parent.ready.wait(), START_SECONDS)
-        except asyncio.TimeoutError:
+        except BaseException:
             await _end(parent)
             raise
         if not parent.alive:
+            await _end(parent)
             raise OSError(f"fork server ended with {process.returncode}")
         return parent
 
@@ -146,13 +146,13 @@ class WarmStart:
             "env": dict(command.environment),
             "limits": {"memory_bytes": command.memory_bytes, "file_bytes": command.file_bytes},
         }
-        capture = _Capture(command.log_path, on_line)
+        capture = Capture(command.log_path, on_line)
         try:
             socket.send_fds(parent.channel, [json.dumps(request).encode()], [write_end])
         finally:
             os.close(write_end)
         pid = 0
-        reading = asyncio.create_task(capture.read(read_end))
+        reading = asyncio.create_task(_read_pipe(capture, read_end))
         timed_out = False
         try:
             message = await queue.get()
@@ -227,47 +227,15 @@ async def _end(parent: _Parent) -> None:
     except asyncio.TimeoutError:
         parent.process.kill()
         await parent.process.wait()
-    parent.folder.__exit__(None, None, None)
+    parent.belongings.close()
 
 
-class _Capture:
-    """Collects a run's output by line."""
-
-    def __init__(self, log_path: Path | None, on_line: OnLine | None) -> None:
-        self._log: BinaryIO | None = log_path.open("ab") if log_path else None
-        self._on_line = on_line
-        self.last: deque[str] = deque(maxlen=50)
-
-    async def read(self, descriptor: int) -> None:
-        loop = asyncio.get_running_loop()
-        stream = asyncio.StreamReader()
-        transport, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(descriptor, "rb")
-        )
-        pending = b""
-        try:
-            while chunk := await stream.read(65536):
-                if self._log:
-                    self._log.write(chunk)
-                    self._log.flush()
-                *lines, pending = (pending + chunk.replace(b"\r", b"\n")).split(b"\n")
-                for line in lines:
-                    self._emit(line)
-                if len(pending) > MAX_LINE:
-                    self._emit(pending)
-                    pending = b""
-            self._emit(pending)
-        finally:
-            transport.close()
-
-    def _emit(self, raw: bytes) -> None:
-        text = raw[:MAX_LINE].decode("utf-8", "replace").rstrip()
-        if not text:
-            return
-        self.last.append(text)
-        if self._on_line:
-            self._on_line("stdout", text)
-
-    def close(self) -> None:
-        if self._log:
-            self._log.close()
+async def _read_pipe(capture: Capture, descriptor: int) -> None:
+    stream = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(descriptor, "rb")
+    )
+    try:
+        await capture.read("stdout", stream)
+    finally:
+        transport.close()
