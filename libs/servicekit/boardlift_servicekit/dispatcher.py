@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Protocol
 
 import grpc
@@ -27,7 +27,7 @@ from google.protobuf.message import DecodeError
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from boardlift_servicekit.consume import Consume, Pace, Slots, acknowledge
+from boardlift_servicekit.consume import Consume, Pace, Slots, acknowledge, give_back
 from boardlift_servicekit.messaging import (
     TASK_STREAM,
     publish_outcome,
@@ -39,6 +39,7 @@ from boardlift_servicekit.stage_calls import StageRunner, is_retryable
 
 RESULT_MEDIA_TYPE: Final = "application/x-protobuf"
 _STORE_TRIES: Final = 20
+_REFUSED_S: Final = 1.0
 _log = structlog.get_logger(__name__)
 
 
@@ -63,6 +64,7 @@ class Dispatcher:
         consumers: Sequence[str],
         slots: int,
         pace: Pace | None = None,
+        refuse: Callable[[queue_pb2.StageTask], Awaitable[bool]] | None = None,
     ) -> None:
         """Serve durable consumers of the TASK stream.
 
@@ -74,6 +76,7 @@ class Dispatcher:
             consumers: Names of the consumers; earlier ones are asked first.
             slots: Stages at the same time, over all consumers.
             pace: How the consumers are served.
+            refuse: Says of a task whether somebody else should have it; it then goes back to the queue for a second.
 
         Raises:
             InvalidInputError: The worker's name is not a token.
@@ -83,6 +86,7 @@ class Dispatcher:
         self._store = store
         self._runner = runner
         self._worker = check_token("worker", worker)
+        self._refuse = refuse
         share = Slots(slots)
         self._consumes = [
             Consume(client, TASK_STREAM, name, self._handle, slots=share, pace=pace) for name in consumers
@@ -129,6 +133,10 @@ class Dispatcher:
         except DecodeError:
             _log.exception("task_unreadable", subject=message.subject)
             await acknowledge(message)
+            return
+        if self._refuse is not None and await self._refuse(task):
+            _log.info("left_to_somebody_else", job=task.job_id, stage=task.stage, variant=task.variant)
+            await give_back(message, _REFUSED_S)
             return
         key = id(message)
         self._running[key] = task

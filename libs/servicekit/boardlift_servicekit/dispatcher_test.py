@@ -208,3 +208,15 @@ def test_an_error_keeps_reason_remedy_and_evidence() -> None:
     error = UnavailableError("gone", reason="NATS_UNAVAILABLE", remedy="Start it.", metadata={"servers": "a"})
     failure = describe_error(error)
     assert (failure.code, failure.remedy, list(failure.evidence)) == ("NATS_UNAVAILABLE", "Start it.", ["servers: a"])
+
+
+async def test_a_task_that_somebody_else_should_have_goes_back_to_the_queue(bench: Bench) -> None:
+    asked: list[int] = []
+
+    async def refuse(task: queue_pb2.StageTask) -> bool:
+        asked.append(task.attempt)
+        return len(asked) == 1
+
+    bench.dispatcher._refuse = refuse
+    outcome = await bench.run()
+    assert asked == [1, 1] and bench.runner.runs == 1 and outcome.HasField("result")

@@ -24,9 +24,10 @@ from boardlift_servicekit.lease import Lease
 from boardlift_servicekit.messaging import board_consumer, pool_consumer
 from nats.aio.client import Client
 
+from boardlift_orchestrator.begun_elsewhere import begun_elsewhere
 from boardlift_orchestrator.dial_address import DialRules, find_endpoint
 from boardlift_orchestrator.dial_runner import DialRunner, Wanted
-from boardlift_orchestrator.registry import DIAL_PREFIX, Registry, not_dialled
+from boardlift_orchestrator.registry import DIAL_PREFIX, Buckets, Registry, not_dialled
 
 LOOK_S: Final = 1.0
 """Time between looks at a board."""
@@ -69,6 +70,7 @@ class DialledBoard:
         self._parts = parts
         self._record = record
         self.id = record.info.id
+        self._jobs = Buckets.open(parts.client).jobs
         self._lease = Lease(parts.client.jetstream(), DIAL_PREFIX + self.id, parts.owner, life_s=parts.life_s)
         self._findings: list[toolchain_pb2.Finding] = []
         self._trouble: BoardliftError | None = None
@@ -174,7 +176,14 @@ class DialledBoard:
             consumers = (board_consumer(self.id), pool_consumer(self._record.info.target))
             parts = self._parts
             dispatcher = Dispatcher(
-                parts.client, parts.store, self._runner, worker=self.id, consumers=consumers, slots=1, pace=parts.pace
+                parts.client,
+                parts.store,
+                self._runner,
+                worker=self.id,
+                consumers=consumers,
+                slots=1,
+                pace=parts.pace,
+                refuse=lambda task: begun_elsewhere(task, self.id, self._jobs, parts.registry),
             )
             dispatcher.pause()
             self._dispatcher = await dispatcher.start()

@@ -16,6 +16,7 @@ from boardlift_orchestrator.schedule import BoardView
 
 LEASE_PREFIX = "board."
 DIAL_PREFIX = "dial."
+NOT_DIALLED = "BOARD_NOT_DIALLED"
 _REWRITE_S = 300.0
 _log = structlog.get_logger(__name__)
 
@@ -128,7 +129,7 @@ class Registry:
 def not_dialled(board: str) -> toolchain_pb2.Finding:
     """What is in the way of a board that nobody has reached yet."""
     return toolchain_pb2.Finding(
-        code="BOARD_NOT_DIALLED",
+        code=NOT_DIALLED,
         severity=toolchain_pb2.Finding.SEVERITY_ERROR,
         message="The board waits to be dialled, and no orchestrator has reached it yet.",
         subject=board,
