@@ -155,6 +155,8 @@ def to_board(board: job_pb2.Board) -> models.Board:
         simulated=info.simulated,
         online=board.online,
         in_rotation=state.in_rotation,
+        mode="dial" if info.mode == board_agent_pb2.BoardInfo.MODE_DIAL else "pull",
+        address=info.address,
         busy_job=state.busy_job,
         lease_holder=state.lease_holder,
         model=info.model,

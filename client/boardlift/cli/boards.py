@@ -36,13 +36,14 @@ def list_boards(session: Session, labels: tuple[str, ...] = ()) -> int:
             board.id,
             board.target,
             "simulated" if board.simulated else "real",
+            board.mode,
             status_of(board),
             " ".join(board.capabilities),
             " ".join(f"{key}={value}" for key, value in sorted((board.labels or {}).items())),
         )
         for board in found
     ]
-    session.output.table(("board", "target", "kind", "status", "can", "labels"), rows)
+    session.output.table(("board", "target", "kind", "mode", "status", "can", "labels"), rows)
     if not rows:
         session.output.note("No board has registered. A simulated one comes with the local stack; see the README.")
     return 0
@@ -67,6 +68,7 @@ def show(session: Session, board_id: str) -> int:
         "board": board.id,
         "target": board.target,
         "kind": "simulated: a stand-in, not silicon" if board.simulated else "real",
+        "mode": f"dial, at {board.address}" if board.address else board.mode,
         "status": status_of(board),
         "model": board.model,
         "soc": board.soc,

@@ -59,8 +59,8 @@ def test_clone(boardlift, server, job):
 
 def test_boards(boardlift):
     assert boardlift("boards").out == (
-        "board    target  kind       status  can                    labels\n"
-        "fake-x5  rdk-x5  simulated  free    model_info infer perf  lab=test\n"
+        "board    target  kind       mode  status  can                    labels\n"
+        "fake-x5  rdk-x5  simulated  pull  free    model_info infer perf  lab=test\n"
     )
     assert boardlift("boards", "--label", "lab=none", "--json").json == []
     assert boardlift("boards", "ls", "--json").json[0]["simulated"] is True

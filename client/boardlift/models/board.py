@@ -23,6 +23,10 @@ class Board:
     """True while it is heard of."""
     in_rotation: bool = False
     """True when it can take work."""
+    mode: str = "pull"
+    """How it gets its work: "pull" takes it from the queue, "dial" is called by the orchestrator."""
+    address: str = ""
+    """`host:port` at which it is dialled; empty when it pulls."""
     busy_job: str = ""
     """Job it works for."""
     lease_holder: str = ""
