@@ -61,6 +61,7 @@ async def launch(request, toolchain, tmp_path):
         yield Hooks()
         return
     warm = WarmStart(toolchain, tmp_path / "warm")
+    await warm._ensure_parent()  # its imports take seconds on a busy machine, and the limits here are short
     yield Hooks(launcher=warm.launch)
     await warm.close()
     assert all_gone(tmp_path)

@@ -2,11 +2,10 @@
 
 import asyncio
 import contextlib
-import os
 import socket
+from pathlib import Path
 
 import pytest
-
 from boardlift_servicekit.tool import ToolCommand
 
 from boardlift_compiler.toolchain import Toolchain
@@ -40,7 +39,7 @@ def made_up(tmp_path):
 
 
 def open_files():
-    return sorted(os.listdir("/proc/self/fd"))
+    return sorted(p.name for p in Path("/proc/self/fd").iterdir())
 
 
 @pytest.mark.parametrize("program", ["absent", "not executable", "ends at once"])
