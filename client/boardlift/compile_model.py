@@ -6,6 +6,7 @@ Results are the protobuf messages themselves (`boardlift.v1.compiler_pb2`), sinc
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from boardlift.datasets import Dataset
 
 MAX_YAML_BYTES = 1 << 20
+WRITTEN_BY = b"# written by boardlift"
+"""How every config.yaml of the service begins."""
 
 
 @dataclass
@@ -93,6 +96,67 @@ class CompileClient(StageClient):
         }
         folder.mkdir(parents=True, exist_ok=True)
         return [self.fetch(ref, folder / file) for file, ref in wanted.items() if ref.sha256]
+
+
+def check_folder(folder: Path, model: Path) -> None:
+    """Refuse a folder for results whose own files `save_inputs` would overwrite; an earlier build's are fine.
+
+    Raises:
+        InvalidInputError: It holds another model.onnx or calibration folders that no build left (`OUT_TAKEN`).
+    """
+    config = folder / "config.yaml"
+    if config.is_file() and config.read_bytes().startswith(WRITTEN_BY):
+        return
+    taken = [p for p in (folder / "model.onnx", *folder.glob("calibration[0-9]*_*")) if p.exists()]
+    for path in taken:
+        if not (path.is_file() and path.samefile(model)):
+            raise InvalidInputError(
+                f"{folder} holds {path.name}, which no build of boardlift left; the result's own would replace it.",
+                reason="OUT_TAKEN",
+                remedy="Name another folder with --out.",
+                metadata={"file": str(path)},
+            )
+
+
+def save_inputs(answer: compiler_pb2.ConvertConfigResponse, model: Path, dataset: Dataset | None, folder: Path) -> int:
+    """Put what a saved `config.yaml` names beside it, so that it builds again as it lies there.
+
+    Args:
+        answer: The service's reading of that YAML.
+        model: The model that was built.
+        dataset: The samples that it was calibrated with; None without calibration.
+        folder: Where the YAML is.
+
+    Returns:
+        Bytes written.
+
+    Raises:
+        InvalidInputError: The YAML names something outside of its folder (`CONFIG_PATH`).
+    """
+    from boardlift.datasets.raw_folders import write_raw_folder
+
+    place = _inside(folder, answer.paths["onnx_model"])
+    if not (place.exists() and place.samefile(model)):
+        shutil.copyfile(model, place)
+    written = place.stat().st_size
+    named = [text for text in answer.paths["cal_data_dir"].split(";") if text]
+    if dataset is None or not named:
+        return written
+    count = dataset.split[0] if dataset.split else dataset.samples
+    for item, name in zip(answer.variant.inputs, named, strict=True):
+        samples = dataset.arrays[item.name][:count]
+        written += write_raw_folder(samples, _inside(folder, name), item.calibration_dtype)
+    return written
+
+
+def _inside(folder: Path, name: str) -> Path:
+    if not name or safe_name(name) != name:
+        raise InvalidInputError(
+            f"The service's config.yaml names {name[:80]!r}, which lies outside of its folder.",
+            reason="CONFIG_PATH",
+            remedy="Use the compiler service of this release.",
+        )
+    return folder / name
 
 
 def locate_model(yaml: Path, answer: compiler_pb2.ConvertConfigResponse) -> Path:

@@ -125,6 +125,53 @@ def test_an_existing_yaml_is_built_as_it_is(boardlift: Run, project: Path, tmp_p
     assert again.returncode == 0 and "From the store, nothing ran" in again.stdout
 
 
+def built(boardlift: Run, *words: object) -> dict[str, bytes]:
+    """What a build leaves, by name."""
+    ended = boardlift(*words)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "From the store" not in ended.stdout
+    folder = Path(str(words[words.index("--out") + 1]))
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def without_name(files: dict[str, bytes], name: str) -> dict[str, bytes]:
+    return {file.replace(name, "NAME", 1): data for file, data in files.items() if not file.endswith(".log")}
+
+
+@pytest.mark.parametrize("kind", ["int16", "camera"])
+def test_what_is_saved_builds_again_as_it_lies_there_to_the_same_bytes(
+    boardlift: Run, tmp_path: Path, kind: str
+) -> None:
+    rng = np.random.default_rng(6)
+    model, words = policy(11), ["--variant", "int16", "--level", "O1", "--calibration", "max"]
+    samples = {"obs": rng.standard_normal((20, 1, 16, 1, 1)).astype(np.float32)}
+    if kind == "camera":
+        model = camera()
+        words += ["--input", "image:type_train=rgb,type_rt=nv12,norm_type=data_scale,scale=0.0078"]
+        samples = {"image": rng.integers(0, 256, (20, 1, 3, 32, 32), np.uint8)}
+    onnx.save(model, tmp_path / "secret.onnx")
+    np.savez(tmp_path / "secret.npz", **samples)  # type: ignore[arg-type]
+    first = built(
+        boardlift, tmp_path / "secret.onnx", "--data", tmp_path / "secret.npz", *words, "--out", tmp_path / "first"
+    )
+    moved = tmp_path / "elsewhere"
+    (tmp_path / "first").rename(moved)
+    again = built(boardlift, "--yaml", moved / "config.yaml", "--out", tmp_path / "again")
+    assert without_name(again, "from-yaml") == without_name(first, "int16")
+    assert {"model.onnx", "config.yaml"} < set(first) and sum(name.startswith("calibration0_") for name in first) == 20
+
+
+def camera() -> onnx.ModelProto:
+    weight = numpy_helper.from_array(
+        np.random.default_rng(3).laplace(scale=0.1, size=(8, 3, 3, 3)).astype(np.float32), "w"
+    )
+    nodes = [helper.make_node("Conv", ["image", "w"], ["y"], name="c0", pads=[1, 1, 1, 1])]
+    inputs = [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, 32, 32])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 8, 32, 32])]
+    graph = helper.make_graph(nodes, "camera", inputs, outputs, [weight])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7)
+
+
 def test_what_the_lint_finds_and_what_preflight_refuses(boardlift: Run, project: Path) -> None:
     yaml = project / "config.yaml"
     overrides = "  node_info: {fc0: {ON: BPU}}\n  march: bayes-e"

@@ -17,7 +17,16 @@ from boardlift.cli.output import size_text
 from boardlift.cli.parse import build_variants, data_path
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.cli.stage_output import StageLines, print_findings
-from boardlift.compile_model import CompileClient, TakenSamples, fit_names, locate_model, name_inputs, read_folders
+from boardlift.compile_model import (
+    CompileClient,
+    TakenSamples,
+    check_folder,
+    fit_names,
+    locate_model,
+    name_inputs,
+    read_folders,
+    save_inputs,
+)
 from boardlift.errors import InvalidInputError
 from boardlift.message_json import message_to_plain
 from boardlift.models import Finding
@@ -145,6 +154,9 @@ def _compile_all(
     given: dict[str, Any],
 ) -> int:
     dataset, out = build.samples.dataset, given["out"]
+    folders = {v.name: out / v.name if len(build.variants) > 1 else out for v in build.variants} if out else {}
+    for folder in folders.values():
+        check_folder(folder, build.model)
     model = client.push(build.model)
     samples = client.push_samples(dataset) if dataset is not None else artifact_pb2.ArtifactRef()
     codes, plain = [], []
@@ -156,17 +168,28 @@ def _compile_all(
             request.calibration.CopyFrom(samples)
         result = client.compile(request, StageLines(session.output, f"compile {variant.name}"))
         point_to_transform(result, build.model)
-        folder = out / variant.name if out and len(build.variants) > 1 else out
-        saved = client.save(result, variant.name, folder) if folder and not given["plan"] else []
+        wanted = bool(out) and not given["plan"]
+        saved = client.save(result, variant.name, folders[variant.name]) if wanted else []
+        again = _make_rebuildable(client, build, saved)
         codes.append(_exit_code(result))
         plain.append({"variant": variant.name, "result": message_to_plain(result), "files": [str(p) for p in saved]})
         if not session.json:
             _report(session, variant.name, result, saved, given)
+            if again:
+                session.output.line(f"Build it again: boardlift compile --yaml {again}")
     code = max(codes)
     if session.json:
         config = message_to_plain(answer) if answer is not None else None
         session.output.emit({"config": config, "samples": build.samples.findings, "variants": plain, "exit_code": code})
     return code
+
+
+def _make_rebuildable(client: CompileClient, build: Build, saved: list[Path]) -> Path | None:
+    """Put model and samples beside the saved config.yaml; returns it."""
+    config = next((path for path in saved if path.name == "config.yaml"), None)
+    if config is not None:
+        save_inputs(client.convert_config(config), build.model, build.samples.dataset, config.parent)
+    return config
 
 
 def _report(

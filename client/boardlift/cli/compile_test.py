@@ -63,7 +63,7 @@ def test_builds_and_prints_every_figure_with_its_kind(boardlift, server, model, 
     request = server.compiler.requests[-1]
     assert (request.variant.preset, request.variant.compiler.optimize_level) == ("int8", "O2")
     saved = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert saved == ["config.yaml", "int8.bin", "int8.log", "int8_quantized.onnx"]
+    assert saved == ["config.yaml", "int8.bin", "int8.log", "int8_quantized.onnx", "model.onnx"]
     assert (tmp_path / "out/int8.bin").read_bytes() == b"made up int8"
 
 
@@ -97,6 +97,38 @@ def test_a_refusal_names_the_commands_that_cure_it(boardlift, monkeypatch, model
         ended = boardlift("compile", model, "--data", data)
     assert ended.code == code and "error OPSET_TOO_HIGH" in ended.err
     assert "boardlift transform policy.onnx" in ended.err and "boardlift run policy.onnx" in ended.err
+
+
+def test_model_and_samples_are_put_beside_the_saved_yaml(boardlift, server, yaml, tmp_path):
+    server.compiler.converted.variant.inputs[0].name = "obs"
+    out = tmp_path / "out"
+    ended = boardlift("compile", "--yaml", yaml, "--out", out)
+    assert ended.code == 0 and f"Build it again: boardlift compile --yaml {out / 'config.yaml'}" in ended.out
+    assert (out / "policy.onnx").read_bytes() == MODEL
+    files = sorted((out / "robot7_f32").iterdir())
+    assert [p.name for p in files] == [f"{k:06d}.bin" for k in range(4)]
+    np.testing.assert_array_equal(np.fromfile(files[3], np.float32), [3, 3, 3])
+    assert boardlift("compile", "--yaml", yaml, "--out", out).code == 0
+
+
+def test_files_that_no_build_left_are_not_replaced(boardlift, server, model, data, tmp_path):
+    out = tmp_path / "out"
+    (out / "calibration0_f32").mkdir(parents=True)
+    ended = boardlift("compile", model, "--data", data, "--out", out)
+    assert ended.code == 2 and "OUT_TAKEN" in ended.err and not server.compiler.requests
+    (out / "calibration0_f32").rmdir()
+    (out / "model.onnx").write_bytes(b"mine")
+    assert boardlift("compile", model, "--data", data, "--out", out).code == 2
+    assert (out / "model.onnx").read_bytes() == b"mine"
+
+
+def test_a_yaml_that_points_out_of_its_folder_is_not_followed(boardlift, server, yaml, tmp_path):
+    server.compiler.converted.variant.inputs[0].name = "obs"
+    (tmp_path / "project").mkdir()
+    (tmp_path / "policy.onnx").rename(tmp_path / "project/policy.onnx")
+    server.compiler.converted.paths["onnx_model"] = "project/policy.onnx"
+    ended = boardlift("compile", "--yaml", yaml, "--out", tmp_path / "out")
+    assert ended.code == 2 and "CONFIG_PATH" in ended.err
 
 
 def test_plan_prints_the_tools_yaml(boardlift, server, model, data):

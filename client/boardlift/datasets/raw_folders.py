@@ -1,4 +1,4 @@
-"""Read the calibration folders of a makertbin YAML: raw binary files without headers, one sample each.
+"""Read and write the calibration folders of a makertbin YAML: raw binary files without headers, one sample each.
 
 Only the numbers are kept: neither folder nor file names enter the dataset.
 """
@@ -6,6 +6,7 @@ Only the numbers are kept: neither folder nor file names enter the dataset.
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,25 @@ def _read(item: RawFolder) -> Array:
     for index, file in enumerate(files):
         array[index] = np.fromfile(file, dtype=dtype.newbyteorder("<")).reshape(item.shape)
     return array
+
+
+def write_raw_folder(samples: Array, folder: Path, dtype: str) -> int:
+    """Write samples as the vendor's tool reads them, one file each, named by number; the folder is made afresh.
+
+    Args:
+        samples: `[N, ...]`, values that fit the type.
+        folder: Folder; what was in it is removed.
+        dtype: Element type of the files.
+
+    Returns:
+        Bytes written.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    element = np.dtype(dtype).newbyteorder("<")
+    for index, sample in enumerate(samples):
+        np.ascontiguousarray(sample, element).tofile(folder / f"{index:06d}.bin")
+    return int(samples.size) * element.itemsize
 
 
 def _remedy(item: RawFolder, size_bytes: int) -> str:

@@ -22,7 +22,8 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
         self._scenario = scenario
         self._artifacts = artifacts
         self.requests: list[compiler_pb2.CompileModelRequest] = []
-        self.converted = compiler_pb2.ConvertConfigResponse(variant=compiler_pb2.VariantSpec(name="from-yaml"))
+        variant = compiler_pb2.VariantSpec(name="from-yaml")
+        self.converted = compiler_pb2.ConvertConfigResponse(variant=variant, paths={"onnx_model": "model.onnx"})
 
     def CheckModel(self, request: compiler_pb2.CheckModelRequest, context: grpc.ServicerContext) -> Iterator[Any]:
         """Place one node on the BPU and one on the CPU."""
@@ -82,7 +83,10 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             samples_read=30,
             optimize_level="O3",
         )
-        result.files.add(name="config.yaml", artifact=self._artifacts.put(b"made_up: true\n", "application/yaml"))
+        result.files.add(
+            name="config.yaml",
+            artifact=self._artifacts.put(b"# written by boardlift\nmade_up: true\n", "application/yaml"),
+        )
         if variant.preset == "int16":
             severity = toolchain_pb2.Finding.SEVERITY_ERROR
             result.findings.add(code="INT16_FELL_BACK", severity=severity, message="Made up.", subject="Gemm_0")
