@@ -118,7 +118,7 @@ def check_folder(folder: Path, model: Path) -> None:
             )
 
 
-def save_inputs(answer: compiler_pb2.ConvertConfigResponse, model: Path, dataset: Dataset | None, folder: Path) -> int:
+def save_inputs(answer: compiler_pb2.ConvertConfigResponse, model: Path, dataset: Dataset | None, folder: Path) -> None:
     """Put what a saved `config.yaml` names beside it, so that it builds again as it lies there.
 
     Args:
@@ -126,9 +126,6 @@ def save_inputs(answer: compiler_pb2.ConvertConfigResponse, model: Path, dataset
         model: The model that was built.
         dataset: The samples that it was calibrated with; None without calibration.
         folder: Where the YAML is.
-
-    Returns:
-        Bytes written.
 
     Raises:
         InvalidInputError: The YAML names something outside of its folder (`CONFIG_PATH`).
@@ -138,15 +135,13 @@ def save_inputs(answer: compiler_pb2.ConvertConfigResponse, model: Path, dataset
     place = _inside(folder, answer.paths["onnx_model"])
     if not (place.exists() and place.samefile(model)):
         shutil.copyfile(model, place)
-    written = place.stat().st_size
     named = [text for text in answer.paths["cal_data_dir"].split(";") if text]
     if dataset is None or not named:
-        return written
+        return
     count = dataset.split[0] if dataset.split else dataset.samples
     for item, name in zip(answer.variant.inputs, named, strict=True):
         samples = dataset.arrays[item.name][:count]
-        written += write_raw_folder(samples, _inside(folder, name), item.calibration_dtype)
-    return written
+        write_raw_folder(samples, _inside(folder, name), item.calibration_dtype)
 
 
 def _inside(folder: Path, name: str) -> Path:

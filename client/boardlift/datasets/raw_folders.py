@@ -73,23 +73,19 @@ def _read(item: RawFolder) -> Array:
     return array
 
 
-def write_raw_folder(samples: Array, folder: Path, dtype: str) -> int:
+def write_raw_folder(samples: Array, folder: Path, dtype: str) -> None:
     """Write samples as the vendor's tool reads them, one file each, named by number; the folder is made afresh.
 
     Args:
         samples: `[N, ...]`, values that fit the type.
         folder: Folder; what was in it is removed.
         dtype: Element type of the files.
-
-    Returns:
-        Bytes written.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     element = np.dtype(dtype).newbyteorder("<")
     for index, sample in enumerate(samples):
         np.ascontiguousarray(sample, element).tofile(folder / f"{index:06d}.bin")
-    return int(samples.size) * element.itemsize
 
 
 def _remedy(item: RawFolder, size_bytes: int) -> str:
