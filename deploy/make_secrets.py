@@ -59,7 +59,8 @@ class Secrets:
         """Make whatever a server needs and lacks."""
         self._authority()
         for server in SERVERS:
-            self._certificate(server, renew)
+            names = [server, f"{server}s", *(f"{server}-{n}" for n in (1, 2, 3)), "localhost", "127.0.0.1", "::1"]
+            self._certificate(server, [*names, *self.names], "serverAuth,clientAuth", renew)
         for name in ("operator", "account", "system"):
             self._key("operator" if name == "operator" else "account", name)
         self._write_nats()
@@ -67,6 +68,8 @@ class Secrets:
         for server in ("orchestrator", *STAGES):
             self._token(self.folder / server, server, "write")
         self.board(SIMULATED, "rdk-x5")
+        for board in sorted((self.folder / "boards").glob("*/token")):
+            self._dial(board.parent.name, renew)
         self.user("admin", "admin")
         self._write_tokens()
 
@@ -76,6 +79,7 @@ class Secrets:
         publish, subscribe = board_permissions(name, target)
         self._credentials(folder, name, publish, subscribe)
         self._token(folder, name, "board")
+        self._dial(name)
         self._share_ca(folder)
         self._write_tokens()
         return folder
@@ -102,6 +106,7 @@ class Secrets:
         if user:
             state["revoked"][user] = int(time.time())
         self._save(state)
+        (self.folder / "orchestrator/dial" / name).unlink(missing_ok=True)
         for kind in ("boards", "users"):
             for path in (self.folder / kind / name).glob("*"):
                 path.unlink()
@@ -118,20 +123,31 @@ class Secrets:
             _openssl("req", "-x509", "-new", "-key", str(key), "-out", str(cert), *subject, *use)
             cert.chmod(0o444)
 
-    def _certificate(self, server: str, renew: bool) -> None:
-        folder = self.folder / server
-        folder.mkdir(exist_ok=True)
+    def _dial(self, board: str, renew: bool = False) -> None:
+        """What a board that is dialled needs: a certificate for `<id>.board`, and a token by which it knows who calls.
+
+        Neither is of use elsewhere: the token is this board's alone, and no server has such a name.
+        """
+        folder, path = self.folder / "boards" / board, self.folder / "orchestrator/dial" / board
+        self._certificate(f"boards/{board}", [f"{board}.board"], "serverAuth", renew)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(path, secrets.token_urlsafe(32) + "\n")
+        digest = hashlib.sha256(path.read_text().strip().encode()).hexdigest()
+        _replace(folder / "tokens", f"orchestrator {digest} write\n")
+
+    def _certificate(self, where: str, names: list[str], purpose: str, renew: bool) -> None:
+        folder = self.folder / where
+        folder.mkdir(parents=True, exist_ok=True)
         key, cert = folder / "tls.key", folder / "tls.crt"
         if cert.exists() and not renew:
             return
-        names = [f"DNS:{server}", f"DNS:{server}s", *(f"DNS:{server}-{n}" for n in (1, 2, 3)), "DNS:localhost"]
-        names += ["IP:127.0.0.1", "IP:::1", *(_alternative(name) for name in self.names)]
-        use = f"subjectAltName={','.join(names)}\nbasicConstraints=critical,CA:FALSE\n"
-        use += "extendedKeyUsage=serverAuth,clientAuth\n"
+        alternatives = ",".join(_alternative(name) for name in names)
+        use = f"subjectAltName={alternatives}\nbasicConstraints=critical,CA:FALSE\nextendedKeyUsage={purpose}\n"
         (folder / "use.cnf").write_text(use)
         _replace(key, "")
         _openssl("ecparam", "-genkey", "-name", "prime256v1", "-noout", "-out", str(key))
-        _openssl("req", "-new", "-key", str(key), "-subj", f"/CN={server}", "-out", str(folder / "request"))
+        _openssl("req", "-new", "-key", str(key), "-subj", f"/CN={folder.name}", "-out", str(folder / "request"))
         signer = ["-CA", str(self.folder / "ca.crt"), "-CAkey", str(self.folder / "offline/ca.key")]
         serial = ["-set_serial", str(secrets.randbits(120)), "-days", str(self.days)]
         wanted = ["-in", str(folder / "request"), "-extfile", str(folder / "use.cnf"), "-out", str(cert)]

@@ -59,9 +59,27 @@ def test_certificates_hold_for_the_given_names_and_no_other(lab):
         for name, good in ((server, 0), (f"{server}-2", 0), ("lab.example", 0), ("localhost", 0), ("evil.example", 2)):
             done = subprocess.run([*command, name, str(lab / server / "tls.crt")], capture_output=True, check=False)
             assert done.returncode == good, name
-    renewed = (lab / "compiler/tls.crt").read_bytes()
+    renewed = [lab / "compiler/tls.crt", lab / "boards/x5-1/tls.crt"]
+    before = [path.read_bytes() for path in renewed]
     assert make(lab, "renew", "--name", "lab.example").returncode == 0
-    assert (lab / "compiler/tls.crt").read_bytes() != renewed
+    assert all(path.read_bytes() != old for path, old in zip(renewed, before, strict=True))
+
+
+def test_a_dialled_board_is_known_by_its_certificate_and_knows_its_caller(lab):
+    command = ["openssl", "verify", "-CAfile", str(lab / "ca.crt"), "-verify_hostname"]
+    named, caller = ("x5-1.board",), ("x5-1.board", "-purpose", "sslclient")
+    for words, good in ((named, 0), (("x5-2.board",), 2), (("x5-1",), 2), (("localhost",), 2), (caller, 2)):
+        done = subprocess.run([*command, *words, str(lab / "boards/x5-1/tls.crt")], capture_output=True, check=False)
+        assert done.returncode == good, words
+    calls = [(lab / "orchestrator/dial" / board).read_text().strip() for board in ("x5-1", "x5-2")]
+    table = TokenTable.load(lab / "boards/x5-1/tokens")
+    assert table.authenticate(f"Bearer {calls[0]}").scopes == {"write"}
+    for other in (calls[1], (lab / "orchestrator/token").read_text().strip()):
+        with pytest.raises(Exception, match="no known token"):
+            table.authenticate(f"Bearer {other}")
+    for server in ("orchestrator", "compiler"):
+        with pytest.raises(Exception, match="no known token"):
+            TokenTable.load(lab / server / "tokens").authenticate(f"Bearer {calls[0]}")
 
 
 def test_boards_tokens_open_the_orchestrator_only(lab):
@@ -183,6 +201,7 @@ async def test_strangers_and_revoked_boards_stay_out(lab, server, tmp_path):
     assert (await server.connect(kept)).is_connected
     assert make(lab, "revoke", "x5-9").returncode == 0
     assert not list((lab / "boards/x5-9").iterdir())
+    assert not (lab / "orchestrator/dial/x5-9").exists()
     server.stop()
     (tmp_path / "again").mkdir()
     again = Server(lab, tmp_path / "again")

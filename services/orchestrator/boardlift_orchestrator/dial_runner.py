@@ -140,7 +140,8 @@ class DialRunner:
             return UnavailableError(
                 f"At {where} answers somebody with a certificate for another name than {self._wanted.board}.",
                 reason="DIAL_WRONG_BOARD",
-                remedy="Correct the agent's BOARDLIFT_DIAL_ADDRESS, or give it the certificate made for its board id.",
+                remedy="Correct the agent's BOARDLIFT_DIAL_ADDRESS, or give it "
+                f"the certificate for {self._wanted.board}.board.",
                 metadata=metadata,
             )
         return UnavailableError(

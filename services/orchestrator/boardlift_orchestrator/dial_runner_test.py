@@ -27,7 +27,7 @@ class Line:
 
     def __init__(self, address: str, settings: ChannelSettings | None = None, **wanted: str) -> None:
         self.troubles = 0
-        self.channel = channels.connect(address, settings, server_name=wanted.get("board", "b1"))
+        self.channel = channels.connect(address, settings, server_name=f"{wanted.get('board', 'b1')}.board")
         who = Wanted(**{"board": "b1", "boot_id": "boot-1", "address": address, **wanted})
         self.runner = DialRunner(self.channel, who, patience_s=0.5, check_s=2, on_trouble=self.count)
 
@@ -142,8 +142,8 @@ async def test_a_stop_before_the_call_keeps_the_call_from_being_made(agent: Fake
 
 
 async def test_tls_shows_that_it_is_the_board_and_the_token_lets_us_in(tmp_path: Path) -> None:
-    certificate, key = make_certificate(tmp_path, "b1")
-    other_certificate, other_key = make_certificate(tmp_path, "b2")
+    certificate, key = make_certificate(tmp_path, "b1.board")
+    other_certificate, other_key = make_certificate(tmp_path, "b2.board")
     (tmp_path / "tokens").write_text(f"orchestrator {hashlib.sha256(b'sesame').hexdigest()} write\n")
     (tmp_path / "looks").write_text(f"orchestrator {hashlib.sha256(b'sesame').hexdigest()} read\n")
     (tmp_path / "token").write_text("sesame\n")

@@ -195,7 +195,7 @@ class DialledBoard:
         parts, info = self._parts, record.info
         target = await find_endpoint(info.address, record.peer, parts.rules)
         try:
-            self._channel = channels.connect(target, self._credentials(), server_name=self.id)
+            self._channel = channels.connect(target, self._credentials(), server_name=f"{self.id}.board")
         except OSError as error:
             raise UnavailableError(
                 f"The credentials to dial {self.id} with can't be read: {error.strerror}.",
