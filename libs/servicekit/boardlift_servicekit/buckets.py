@@ -17,6 +17,8 @@ from boardlift_servicekit.messaging import read_after, retry
 
 _WRONG_SEQUENCE = (10071, 10164)
 _AT_ONCE = 1000
+REMOVAL_S = 900
+"""Seconds for which the mark of a removed key stays: longer than the streams' window for doubles."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,13 @@ class Bucket:
 
     async def remove(self, key: str) -> None:
         """Remove a key; one that does not exist is fine."""
-        headers = {"KV-Operation": "PURGE", "Nats-Rollup": "sub", "Nats-TTL": "60s"}
+        headers = {"KV-Operation": "PURGE", "Nats-Rollup": "sub", "Nats-TTL": f"{REMOVAL_S}s"}
         await retry(lambda: self._js.publish(self._prefix + key, b"", headers=dict(headers), timeout=2))
+
+    async def identity(self) -> str:
+        """Return what tells this bucket from any other of its name: when it was made, to the nanosecond."""
+        info = await retry(lambda: self._js.stream_info(self._stream))
+        return f"{self._stream} {info.created}"
 
     async def entries(self) -> list[Entry]:
         """Return all keys with their values, by key."""
@@ -87,12 +94,18 @@ class Bucket:
         await self.changes(found, 0)
         return sorted(found.values(), key=lambda entry: entry.key)
 
-    async def changes(self, into: dict[str, Entry], after: int) -> int:
+    async def changes(self, into: dict[str, Entry], after: int, removed: set[str] | None = None) -> int:
         """Read what was written after a revision: changed keys go into `into`, removed ones out of it.
+
+        Args:
+            into: Receives the entries.
+            after: Revision to read on from.
+            removed: Receives the keys that were removed; a removal is seen for REMOVAL_S.
 
         Returns:
             The newest revision read, to go on from.
         """
+        gone = set() if removed is None else removed
         more = True
         while more:
             messages, more = await read_after(self._client, self._stream, f"{self._prefix}>", after, most=_AT_ONCE)
@@ -101,7 +114,9 @@ class Bucket:
                 key = message.subject[len(self._prefix) :]
                 if message.data:
                     into[key] = Entry(key, message.data, message.sequence)
+                    gone.discard(key)
                 else:
                     into.pop(key, None)
+                    gone.add(key)
             more = more and bool(messages)
         return after

@@ -37,7 +37,7 @@ class KeepSettings:
 
     keep_unused: timedelta = timedelta(days=7)
     """Time for which an artifact or a stored result stays after its last use when no kept job names it."""
-    keep_fresh: timedelta = field(default=timedelta(hours=6), metadata={"min": timedelta(minutes=10)})
+    keep_fresh: timedelta = field(default=timedelta(hours=6), metadata={"min": timedelta(seconds=1)})
     """What was used within this time always stays; it must be longer than the longest stage."""
     keep_partial: timedelta = timedelta(days=1)
     """Time for which a broken upload can be gone on with."""

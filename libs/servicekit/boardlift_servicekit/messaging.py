@@ -182,6 +182,12 @@ async def purge_tasks(js: JetStreamContext, job: str, prefix: str = "") -> None:
         await retry(lambda subject=subject: js.purge_stream(TASK_STREAM, subject=subject))  # type: ignore[misc]
 
 
+async def purge_events(js: JetStreamContext, job: str) -> None:
+    """Remove a job's history; nobody can watch it any more."""
+    check_token("job id", job)
+    await retry(lambda: js.purge_stream(EVENT_STREAM, subject=f"evt.job.{job}.*"))
+
+
 @dataclass(frozen=True)
 class StoredMessage:
     """A message as it lies in a stream."""

@@ -29,6 +29,8 @@ def job_message(job: JobRecord) -> job_pb2.Job:
         error=failure_message(job.error) if job.error else None,
         owner=job.owner,
         revision=job.revision,
+        waiting_turn=job.held and not job.state.ended,
+        submitter=job.submitter,
     )
     message.create_time.CopyFrom(_time(job.created))
     if job.started:
@@ -108,6 +110,8 @@ def _stage_message(stage: Stage) -> job_pb2.StageRecord:
     )
     if stage.start:
         message.start_time.CopyFrom(_time(stage.start))
+    if stage.begun:
+        message.begin_time.CopyFrom(_time(stage.begun))
     if stage.end:
         message.end_time.CopyFrom(_time(stage.end))
     return message

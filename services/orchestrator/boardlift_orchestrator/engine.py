@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 import structlog
-from boardlift.errors import BoardliftError, ConflictError, InternalError, UnavailableError
+from boardlift.errors import (
+    AlreadyExistsError,
+    BoardliftError,
+    ConflictError,
+    InternalError,
+    PreconditionError,
+    UnavailableError,
+)
 from boardlift.v1 import job_pb2, queue_pb2, toolchain_pb2
-from boardlift_servicekit.buckets import Bucket
+from boardlift_servicekit.buckets import REMOVAL_S, Bucket
 from boardlift_servicekit.consume import acknowledge
 from boardlift_servicekit.messaging import (
     publish_job_event,
@@ -21,6 +29,7 @@ from boardlift_servicekit.messaging import (
     publish_stop,
     publish_task,
     publish_timer,
+    purge_events,
     purge_tasks,
 )
 from google.protobuf.message import DecodeError
@@ -39,6 +48,7 @@ from boardlift_orchestrator.events import (
     Placed,
     Publish,
     PurgeTasks,
+    Started,
     StopRunning,
     Tick,
     Withdraw,
@@ -66,6 +76,8 @@ class Engine:
         self._jobs = jobs
         self._results = results
         self._registry = registry
+        self.moved: Callable[[], None] = lambda: None
+        """Called whenever a job's stages have moved on: then it may be another job's turn."""
 
     async def create(self, job: JobRecord) -> JobRecord:
         """Store a new job and hand out its first stage; the record that already has its id wins.
@@ -76,10 +88,15 @@ class Engine:
         first = machine.begin(job, time.time())
         try:
             revision = await self._jobs.put(job.id, encode_record(first.job), revision=0)
-        except ConflictError:
+        except ConflictError as error:
             entry = await self._jobs.get(job.id)
-            if entry is None:
-                raise
+            if entry is None:  # the mark of its removal: the queue still takes its tasks for those of the removed one
+                raise AlreadyExistsError(
+                    f"A job {job.id} was removed a moment ago.",
+                    reason="JOB_REMOVED_LATELY",
+                    remedy=f"Choose another id and request id, or wait {REMOVAL_S // 60} minutes.",
+                    metadata={"job_id": job.id},
+                ) from error
             known = decode_record(entry.value)
             if known.request_id == job.request_id and known.spec == job.spec:
                 await self._perform(known, machine.repair(known))  # the first call may have died in between
@@ -107,6 +124,28 @@ class Engine:
         entry = await self._jobs.get(job_id)
         return decode_record(entry.value) if entry else None
 
+    async def remove(self, job_id: str) -> bool:
+        """Remove a job that has ended, with its events; False when there is none.
+
+        Raises:
+            PreconditionError: JOB_NOT_ENDED.
+        """
+        job = await self.read(job_id)
+        if job is None:
+            return False
+        if not job.state.ended:
+            raise PreconditionError(
+                f"The job {job_id} has not ended.",
+                reason="JOB_NOT_ENDED",
+                remedy=f"Stop it first: boardlift jobs cancel {job_id}.",
+                metadata={"job_id": job_id},
+            )
+        await self._jobs.remove(job_id)  # first: what is left behind after a crash is out of everybody's sight
+        await purge_tasks(self._js, job_id)
+        await purge_events(self._js, job_id)
+        _log.info("job_removed", job=job_id)
+        return True
+
     async def apply(self, job_id: str, event: Event) -> JobRecord | None:
         """Apply an event to a job and do what follows; None when there is no such job."""
         for _ in range(_RACES):
@@ -124,10 +163,16 @@ class Engine:
             await self._perform(step.job, step.actions)
             if step.job is not job or isinstance(event, Outcome):
                 await self._tell(step.job, revision, event)
+            if step.job is not job and not isinstance(event, Started):
+                self.moved()
             if step.job.state.ended and not job.state.ended:
                 _log.info("job_ended", job=job_id, state=step.job.state.value)
             return step.job
         raise ConflictError(f"The record of job {job_id} changes all the time.", metadata={"job": job_id})
+
+    async def note(self, event: job_pb2.WatchJobResponse, job_id: str, name: str) -> None:
+        """Tell a job's watchers something, once in a while under the same name."""
+        await publish_note(self._js, event, job_id, name)
 
     async def on_outcome(self, message: Msg) -> None:
         """Handle a worker's report."""
@@ -205,7 +250,7 @@ class Engine:
             line = toolchain_pb2.LogLine(text=text, source="boardlift")
             event = job_pb2.WatchJobResponse(stage=stage.stage, variant=stage.variant, log=line)
             event.event_time.GetCurrentTime()
-            await publish_note(self._js, event, job.id, f"{stage.variant}:{stage.attempt}")
+            await self.note(event, job.id, f"{stage.variant}:{stage.attempt}")
             await publish_timer(self._js, job.id, "place", _WAIT_FOR_BOARD_S)
             return ""
         if place.startswith("id."):

@@ -51,6 +51,11 @@ class Cancel:
 
 
 @dataclass(frozen=True)
+class Admit:
+    """It is the job's turn."""
+
+
+@dataclass(frozen=True)
 class Tick:
     """Time has passed; the deadline may be over, or something may have been lost."""
 
@@ -89,7 +94,7 @@ class Broken:
     """Why."""
 
 
-Event = Outcome | Started | Cancel | Tick | Lost | Placed | Broken
+Event = Outcome | Started | Cancel | Admit | Tick | Lost | Placed | Broken
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which jobs there are: id, time and state of each, kept up by reading only what has changed since the last look."""
+"""Which jobs there are, a line for each, kept up by reading only what has changed since the last look."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from boardlift_servicekit.buckets import Bucket, Entry
 
-from boardlift_orchestrator.record import JobState, decode_record
+from boardlift_orchestrator.record import JobRecord, JobState, StageState, decode_record
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,44 @@ class JobLine:
     """When it was created."""
     state: JobState
     """Where it is."""
+    ended: float = 0.0
+    """When it ended."""
+    submitter: str = ""
+    """Whose turn it takes."""
+    priority: int = 0
+    """Its place among its submitter's waiting jobs."""
+    held: bool = False
+    """True while it waits for its turn."""
+    front: bool = False
+    """True while it has a stage at the stage services, queued or running."""
+    board: bool = False
+    """True while it has a stage at a board, queued or running."""
+
+    @property
+    def active(self) -> bool:
+        """True while it is worked on."""
+        return not self.held and not self.state.ended
+
+    @property
+    def waiting(self) -> bool:
+        """True while it waits for its turn."""
+        return self.held and not self.state.ended
+
+
+def job_line(job: JobRecord) -> JobLine:
+    """Return a job's line."""
+    at = {stage.stage == "board" for stage in job.stages if stage.state is StageState.RUNNING}
+    return JobLine(
+        id=job.id,
+        created=job.created,
+        state=job.state,
+        ended=job.ended,
+        submitter=job.submitter or job.owner,
+        priority=job.priority,
+        held=job.held,
+        front=False in at,
+        board=True in at,
+    )
 
 
 class JobIndex:
@@ -40,8 +78,14 @@ class JobIndex:
         """
         async with self._lock:
             changed: dict[str, Entry] = {}
-            self._revision = await self._jobs.changes(changed, self._revision)
+            removed: set[str] = set()
+            self._revision = await self._jobs.changes(changed, self._revision, removed)
             for entry in changed.values():
-                record = decode_record(entry.value)
-                self._lines[entry.key] = JobLine(entry.key, record.created, record.state)
+                self._lines[entry.key] = job_line(decode_record(entry.value))
+            for key in removed:
+                self._lines.pop(key, None)
             return list(self._lines.values())
+
+    def forget(self, job_id: str) -> None:
+        """Drop the line of a job that turned out to be gone: its removal was not seen in time."""
+        self._lines.pop(job_id, None)

@@ -13,9 +13,10 @@ from boardlift.errors import AlreadyExistsError, InvalidInputError, PermissionDe
 from boardlift.v1 import job_pb2, job_pb2_grpc
 from boardlift_servicekit.artifacts import missing_error
 from boardlift_servicekit.dispatcher import RESULT_MEDIA_TYPE
-from boardlift_servicekit.interceptors import caller_is_admin, current_principal
+from boardlift_servicekit.interceptors import caller_is_admin, current_principal, current_submitter
 from boardlift_servicekit.names import check_token
 
+from boardlift_orchestrator.admission import Admission
 from boardlift_orchestrator.convert import job_state, read_ref
 from boardlift_orchestrator.diagnose import QueuedDiagnoses
 from boardlift_orchestrator.engine import Engine
@@ -43,8 +44,10 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         registry: Registry,
         follower: JobFollower,
         diagnoses: QueuedDiagnoses,
+        admission: Admission,
     ) -> None:
-        """Drive jobs by `engine`; lists come from `index`."""
+        """Drive jobs by `engine`; lists come from `index`; `admission` says when they begin."""
+        self._admission = admission
         self._engine = engine
         self._results = results
         self._index = index
@@ -65,7 +68,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         record = await self._record(job_id, spec, owner, request)
         if request.validate_only:
             return job_pb2.CreateJobResponse(job=await self._results.view(record, with_spec=True))
-        stored = await self._engine.create(record)
+        stored = await self._admission.create(record)
         if stored.request_id != record.request_id or stored.spec != record.spec or stored.owner != owner:
             raise AlreadyExistsError(
                 f"The job {job_id} exists already and is another one.",
@@ -88,19 +91,23 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         lines.sort(key=_order)
         page, token = cut_page(lines, _order, request.page_size, request.page_token)
         records = await asyncio.gather(*(self._engine.read(item.id) for item in page))
-        jobs = [await self._results.view(record) for record in records if record is not None]
+        for line, record in zip(page, records, strict=True):
+            if record is None:
+                self._index.forget(line.id)
+        jobs = [await self._results.summary(record) for record in records if record is not None]
         return job_pb2.ListJobsResponse(jobs=jobs, next_page_token=token)
 
     async def CancelJob(self, request: job_pb2.CancelJobRequest, context: Any) -> Any:
         """Ask a job to stop; one that has ended stays as it is."""
-        record = await self._find(request.job_id)
-        caller = current_principal()
-        if record.owner not in ("", caller) and not caller_is_admin():
-            raise PermissionDeniedError(
-                f"The job {record.id} belongs to {record.owner}.", reason="NOT_OWNER", metadata={"job_id": record.id}
-            )
+        record = await self._find_own(request.job_id)
         record = await self._engine.apply(record.id, Cancel()) or record
         return job_pb2.CancelJobResponse(job=await self._results.view(record, with_spec=True))
+
+    async def DeleteJob(self, request: job_pb2.DeleteJobRequest, context: Any) -> Any:
+        """Remove a job that has ended."""
+        record = await self._find_own(request.job_id)
+        await self._engine.remove(record.id)
+        return job_pb2.DeleteJobResponse()
 
     async def WatchJob(self, request: job_pb2.WatchJobRequest, context: Any) -> AsyncIterator[job_pb2.WatchJobResponse]:
         """Follow a job until it ends."""
@@ -125,6 +132,18 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         record = await self._engine.read(job_id)
         if record is None:
             raise job_not_found(job_id)
+        return record
+
+    async def _find_own(self, job_id: str) -> JobRecord:
+        """Return a job that the caller may stop or remove."""
+        record = await self._find(job_id)
+        if record.owner not in ("", current_principal()) and not caller_is_admin():
+            raise PermissionDeniedError(
+                f"The job {record.id} belongs to {record.owner}.",
+                reason="NOT_OWNER",
+                remedy="Ask its owner, or use a token with the scope admin.",
+                metadata={"job_id": record.id},
+            )
         return record
 
     async def _store_inline_model(self, spec: job_pb2.JobSpec) -> None:
@@ -161,6 +180,8 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
             deadline=now + limit_s(spec),
             stages=plan_stages(spec),
             owner=owner,
+            submitter=current_submitter(),
+            priority=spec.priority,
             request_id=request.request_id,
             name=spec.display_name,
             classes=plan_classes(spec),

@@ -13,6 +13,7 @@ from typing import Final
 
 from boardlift_orchestrator.events import (
     Action,
+    Admit,
     Arm,
     Broken,
     Cancel,
@@ -51,7 +52,9 @@ class Step:
 
 
 def begin(job: JobRecord, now: float) -> Step:
-    """Hand out the first stage of a new job."""
+    """Hand out the first stage of a new job, unless it waits for its turn."""
+    if job.held:
+        return _changed(job, now)
     step = _advance(dataclasses.replace(job, changed=now), now)
     return Step(step.job, (*step.actions, Arm("deadline", max(1.0, job.deadline - now))))
 
@@ -64,7 +67,9 @@ def step(job: JobRecord, event: Event, now: float) -> Step:
         return _fail(job, event.failure, now)
     if isinstance(event, Cancel):
         return _cancel(job, now)
-    if now >= job.deadline and job.state is not JobState.CANCELLING:
+    if isinstance(event, Admit):
+        return _admit(job, now)
+    if now >= job.deadline and not job.held and job.state is not JobState.CANCELLING:
         return _fail(job, Failure("JOB_DEADLINE_EXCEEDED", "The job's time is over.", user_fault=False), now)
     if isinstance(event, Tick):
         return _tick(job, now)
@@ -81,6 +86,13 @@ def step(job: JobRecord, event: Event, now: float) -> Step:
     if isinstance(event, Lost):
         return _lost(job, stage, now)
     return _ended(job, stage, event, now)
+
+
+def _admit(job: JobRecord, now: float) -> Step:
+    """Begin a job whose turn has come; its time runs from now on."""
+    if not job.held or job.state is not JobState.QUEUED:
+        return Step(job, repair(job))
+    return begin(dataclasses.replace(job, held=False, deadline=now + job.deadline - job.created), now)
 
 
 def repair(job: JobRecord) -> tuple[Action, ...]:
@@ -113,7 +125,7 @@ def _started(job: JobRecord, stage: Stage, event: Started, now: float) -> Step:
     if starts > MAX_STARTS:
         message = f"{starts - 1} workers died over the stage {stage.stage}."
         return _fail(job, Failure("WORKERS_KEEP_DYING", message, subject=stage.key), now)
-    job = job.replace_stage(dataclasses.replace(stage, worker=event.worker, starts=starts))
+    job = job.replace_stage(dataclasses.replace(stage, worker=event.worker, starts=starts, begun=now))
     if job.state is JobState.QUEUED:
         job = dataclasses.replace(job, state=JobState.RUNNING, started=now)
     return _changed(job, now)

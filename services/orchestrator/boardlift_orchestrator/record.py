@@ -114,6 +114,8 @@ class Stage:
     """Why it failed."""
     start: float = 0.0
     """When it was first handed out."""
+    begun: float = 0.0
+    """When a worker began the current attempt; the time before it was spent in the queue."""
     end: float = 0.0
     """When it ended."""
     cached: bool = False
@@ -159,6 +161,12 @@ class JobRecord:
     """How often it has changed."""
     error: Failure | None = None
     """Why it failed; set when the machinery failed."""
+    submitter: str = ""
+    """Whose turn it takes."""
+    priority: int = 0
+    """Its place among its submitter's waiting jobs: higher first."""
+    held: bool = False
+    """True while it waits for its turn: nothing of it is queued, and its time does not run."""
     classes: dict[str, str] = field(default_factory=dict)
     """Variant -> variant name of the transform and check stages it builds on."""
 

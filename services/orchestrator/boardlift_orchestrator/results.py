@@ -56,6 +56,18 @@ class Results:
             message.artifacts.extend(made.artifacts)
         return message
 
+    async def summary(self, job: JobRecord) -> Any:
+        """Return a job for a list: of what it is to do only the names."""
+        message = await self.view(job)
+        spec = await self.spec(job)
+        names = job_pb2.JobSpec(
+            target=spec.target, display_name=spec.display_name, model_name=spec.model_name, goal=spec.goal
+        )
+        for variant in spec.variants:
+            names.variants.add(name=variant.name, preset=variant.preset)
+        message.spec.CopyFrom(names)
+        return message
+
     async def read(self, artifact: artifact_pb2.ArtifactRef) -> bytes:
         """Return an artifact's bytes; for small ones."""
         path = await self.store.fetch(artifact)

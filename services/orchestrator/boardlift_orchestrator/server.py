@@ -17,8 +17,10 @@ from boardlift_servicekit import channels
 from boardlift_servicekit.artifact_service import SERVICE as ARTIFACT_SERVICE
 from boardlift_servicekit.artifact_service import ArtifactServicer
 from boardlift_servicekit.artifacts import LocalStore
+from boardlift_servicekit.clock import now
 from boardlift_servicekit.consume import Consume, Pace, Slots
 from boardlift_servicekit.dispatcher import Dispatcher
+from boardlift_servicekit.keeper import store_info
 from boardlift_servicekit.lease import Lease
 from boardlift_servicekit.messaging import (
     OUTCOME_CONSUMER,
@@ -28,10 +30,12 @@ from boardlift_servicekit.messaging import (
     connect,
 )
 from boardlift_servicekit.server import Host, wait_for_signal
+from boardlift_servicekit.settings import from_environment
 from boardlift_servicekit.stage_calls import GrpcRunner
 from boardlift_servicekit.streams import QueueLimits, ensure_streams
 from nats.aio.client import Client
 
+from boardlift_orchestrator.admission import Admission
 from boardlift_orchestrator.boards import BoardServicer
 from boardlift_orchestrator.diagnose import QueuedDiagnoses
 from boardlift_orchestrator.dial_address import DialRules, read_networks
@@ -43,6 +47,7 @@ from boardlift_orchestrator.jobs import JobServicer
 from boardlift_orchestrator.make_report import ReportRunner
 from boardlift_orchestrator.registry import Buckets, Registry
 from boardlift_orchestrator.results import Results
+from boardlift_orchestrator.retention import Retention, RetentionSettings
 from boardlift_orchestrator.settings import AllSettings
 from boardlift_orchestrator.sweep import Sweeper
 from boardlift_orchestrator.watch import EventHub, JobFollower
@@ -67,8 +72,9 @@ class Orchestrator:
         limits = QueueLimits(replicas=own.nats_replicas, ack_wait_s=own.ack_wait.total_seconds())
         store = LocalStore(own.state_dir / "artifacts", own.max_artifact_bytes)
         buckets = Buckets.open(client)
-        self._store = store
+        self.store = store
         self._results = Results(store)
+        self._slots: dict[str, int] = {}
         registry = Registry(client, buckets, limits)
         self._engine = Engine(client, buckets.jobs, self._results, registry)
         self._hub = EventHub(client)
@@ -82,7 +88,13 @@ class Orchestrator:
         self._boards = BoardDialler(buckets.boards, self._dial_parts(registry))
         follower = JobFollower(self._engine, self._results, self._hub)
         diagnoses = QueuedDiagnoses(client, self._results, registry)
-        jobs = JobServicer(self._engine, self._results, index, registry, follower, diagnoses)
+        admission = Admission(self._engine, index, registry, lambda: sum(self._slots.values()), own.active_jobs)
+        host.beside(admission.run)
+        keep = from_environment(RetentionSettings)
+        gc_lease = Lease(client.jetstream(), "retention", self._worker)
+        self.retention = Retention(self._engine, index, store, gc_lease, keep, buckets.jobs.identity)
+        host.beside(self.retention.run)
+        jobs = JobServicer(self._engine, self._results, index, registry, follower, diagnoses, admission)
         boards = BoardServicer(client, registry, buckets)
         host.add(job_pb2_grpc.add_JobServiceServicer_to_server, jobs, "boardlift.v1.JobService")
         host.add(job_pb2_grpc.add_BoardServiceServicer_to_server, boards, "boardlift.v1.BoardService")
@@ -135,7 +147,7 @@ class Orchestrator:
         rules = DialRules(read_networks(own.dial_networks), channel.tls_ca is not None, self._settings.server.insecure)
         return DialParts(
             client=self._client,
-            store=self._store,
+            store=self.store,
             registry=registry,
             rules=rules,
             channel=channel,
@@ -163,12 +175,13 @@ class Orchestrator:
                 told = True
                 await asyncio.sleep(0.5)
         _log.info("service_reached", server=name, address=address, slots=slots)
+        self._slots[name] = slots
         await self._dispatch(runner, name, slots)
 
     async def _dispatch(self, runner: Any, consumer: str, slots: int) -> None:
         dispatcher = Dispatcher(
             self._client,
-            self._store,
+            self.store,
             runner,
             worker=self._worker,
             consumers=(consumer,),
@@ -188,7 +201,7 @@ class _Info(toolchain_pb2_grpc.ServerServiceServicer):
     async def GetServerInfo(self, request: toolchain_pb2.GetServerInfoRequest, context: Any) -> Any:
         """Describe the server."""
         busy, connected = self._orchestrator.busy
-        findings = []
+        findings = self._orchestrator.retention.findings()
         if not connected:
             findings.append(
                 toolchain_pb2.Finding(
@@ -199,7 +212,12 @@ class _Info(toolchain_pb2_grpc.ServerServiceServicer):
                 )
             )
         return toolchain_pb2.GetServerInfoResponse(
-            name="orchestrator", version=VERSION, busy_slots=busy, findings=findings
+            name="orchestrator",
+            version=VERSION,
+            busy_slots=busy,
+            findings=findings,
+            store=store_info(self._orchestrator.store),
+            server_time=now(),
         )
 
     async def CancelExecution(self, request: toolchain_pb2.CancelExecutionRequest, context: Any) -> Any:

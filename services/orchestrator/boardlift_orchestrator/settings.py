@@ -34,6 +34,8 @@ class Settings:
     """Time between the queue's signs of life."""
     sweep_every: timedelta = timedelta(seconds=20)
     """Time between looks at jobs that nothing happens to."""
+    active_jobs: int = field(default=0, metadata={"min": 0, "max": 100_000})
+    """Jobs that may have stages at the stage services; others wait for their turn. 0 goes by the services' slots."""
     service_patience: timedelta = timedelta(seconds=60)
     """Time for which an unreachable service is waited for before an attempt counts as failed."""
     dial_networks: tuple[str, ...] = ()

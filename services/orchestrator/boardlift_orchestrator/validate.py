@@ -93,6 +93,8 @@ def _check_rest(spec: job_pb2.JobSpec) -> None:
         _refuse("spec.goal", "the goal must be latency or accuracy", "Correct the goal.")
     if not 0 < limit_s(spec) <= MAX_LIMIT_S:
         _refuse("spec.limit_duration", "the limit must lie between 0 and 7 days", "Correct the limit.")
+    if not -100 <= spec.priority <= 100:
+        _refuse("spec.priority", "the priority must lie between -100 and 100", "Correct it.")
     if len(spec.display_name) > 100:
         _refuse("spec.display_name", "the name has at most 100 characters", "Shorten it.")
     for name, most in (("board_samples", MAX_BOARD_SAMPLES), ("bit_check_samples", 100_000)):
