@@ -137,6 +137,9 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
                 continue
             steps.append(PlannedPass(name, reason, {"channels": target.wide_head_channels}))
             continue
+        if name in ("split-depth-to-space", "softmax-on-last-axis"):
+            steps.append(PlannedPass(name, reason, {"precision": request.precision}))
+            continue
         steps.append(PlannedPass(name, reason, trusted if name == "fold-constants" else {}))
     return steps
 
@@ -166,6 +169,7 @@ _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("split-reductions", "reductions over several axes run on the CPU"),
     ("replace-moves", "reversed slices and reflecting pads run on the CPU"),
     ("replace-upsample", "nearest upsampling by 3 runs on the CPU"),
+    ("split-depth-to-space", "any block but 2 is stored with one channel padded to 64 or 128"),
     ("softmax-on-last-axis", "the BPU computes Softmax on axis 3 and ArgMax on axis 1"),
     ("split-wide-head", "a wide last layer falls back to int8 under int16"),
     ("free-batch", "a literal batch of 1 makes calibration 4 to 6 times slower"),

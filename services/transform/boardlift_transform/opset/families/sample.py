@@ -114,16 +114,23 @@ def inside(step: Step, where: str, size: str, rule: Rule, image: Image) -> str:
 
 
 def take(step: Step, image: Image, where: Sequence[str], rule: Rule) -> str:
-    """Values at whole positions [N, 1, L] -> [N, C, L]; zero outside where the padding is zeros."""
+    """Values at whole positions [N, 1, L] -> [N, C, L]; zero outside where the padding is zeros.
+
+    Limits and the cast to int64 lie half an element off the whole positions: these are computed in int8 or int16 on a
+    chip, where 6 may be 5.9998, which a cast would make 5.
+    """
     zero, one = step.constant(0.0, image.kind), step.constant(1.0, image.kind)
+    half, low = step.constant(0.5, image.kind), step.constant(-0.5, image.kind)
     place, good = "", ""
     for at, size in zip(where, image.sizes, strict=True):
         last = step.op("Sub", [size, one])
         held = step.op("Min", [step.op("Max", [at, zero]), last])
         if rule.padding == "zeros":
-            same = step.op("Not", [step.op("Or", [step.op("Less", [at, held]), step.op("Greater", [at, held])])])
+            beyond = step.op("Greater", [at, step.op("Sub", [size, half])])
+            same = step.op("Not", [step.op("Or", [step.op("Less", [at, low]), beyond])])
             good = step.op("And", [good, same]) if good else same
-        whole, wide = step.cast(held, TensorProto.INT64), step.cast(size, TensorProto.INT64)
+        whole = step.cast(step.op("Add", [held, half]), TensorProto.INT64)
+        wide = step.cast(size, TensorProto.INT64)
         place = step.op("Add", [step.op("Mul", [place, wide]), whole]) if place else whole
     picked = gather(step, image, place)
     if not good:
