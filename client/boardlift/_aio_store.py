@@ -106,12 +106,12 @@ class Store:
         with tempfile.TemporaryDirectory(prefix="boardlift-") as folder:
             return (await self.fetch(sha256, Path(folder) / "artifact")).read_bytes()
 
-    async def _call(self, method: Callable[..., Any], request: Any) -> Any:
+    async def _call(self, method: Callable[..., Any], request: Any, timeout_s: float | None = None) -> Any:
         """Make a short call that may be repeated: reads, and writes whose request names its effect."""
         retry = Retry(self._patience_s)
         while True:
             try:
-                return await method(request, timeout=self._timeout_s, metadata=self._metadata)
+                return await method(request, timeout=timeout_s or self._timeout_s, metadata=self._metadata)
             except grpc.aio.AioRpcError as error:
                 await asyncio.sleep(retry.pause_s(from_rpc_error(error)))
 

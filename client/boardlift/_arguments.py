@@ -11,6 +11,8 @@ from boardlift.v1 import job_pb2
 
 DIAGNOSIS_TIMEOUT_S = 2000.0
 JOB_PAGE = 200
+PLAN_S = 300.0
+"""Deadline of a plan: it checks and splits the dataset."""
 
 
 def check_state(state: str) -> Any:

@@ -90,6 +90,7 @@ def to_stage(record: job_pb2.StageRecord) -> models.Stage:
         attempt=record.attempt,
         worker=record.worker,
         started=to_time(record, "start_time"),
+        begun=to_time(record, "begin_time"),
         ended=to_time(record, "end_time"),
         cached=record.cached,
         failure=to_failure(record.failure) if record.HasField("failure") else None,
@@ -115,6 +116,35 @@ def to_job(job: job_pb2.Job) -> models.JobInfo:
         artifacts=tuple(to_artifact(item.artifact, item.name) for item in job.artifacts),
         owner=job.owner,
         command=tuple(job.spec.command),
+        submitter=job.submitter,
+        waiting_turn=job.waiting_turn,
+        model=to_artifact(job.spec.model.artifact, job.spec.model_name) if job.spec.HasField("model") else None,
+        dataset=to_artifact(job.spec.dataset, "dataset") if job.spec.HasField("dataset") else None,
+    )
+
+
+def to_plan(plan: job_pb2.PlanJobResponse) -> models.JobPlan:
+    """Convert the plan of a job."""
+    return models.JobPlan(
+        stages=tuple(_to_stage_plan(stage) for stage in plan.stages),
+        boards_online=plan.boards_online,
+        boards_free=plan.boards_free,
+        board_stages_queued=plan.board_stages_queued,
+        active_jobs=plan.active_jobs,
+        waiting_jobs=plan.waiting_jobs,
+        own_waiting_jobs=plan.own_waiting_jobs,
+    )
+
+
+def _to_stage_plan(stage: job_pb2.StagePlan) -> models.StagePlan:
+    return models.StagePlan(
+        stage=stage.stage,
+        variant=stage.variant,
+        answer=word(job_pb2.StagePlan.Answer, stage.answer, "ANSWER_"),
+        duration=to_figure(stage.duration) if stage.HasField("duration") else None,
+        past_runs=stage.past_runs,
+        basis=stage.basis,
+        failure=to_failure(stage.failure) if stage.HasField("failure") else None,
     )
 
 
@@ -177,7 +207,28 @@ def to_server_info(info: toolchain_pb2.GetServerInfoResponse) -> models.ServerIn
     """Convert a server's description."""
     tools = (models.Tool(t.name, t.version, dict(t.parts), t.simulated, t.known) for t in info.tools)
     findings = tuple(to_finding(finding) for finding in info.findings)
-    return models.ServerInfo(info.name, info.version, tuple(tools), info.slots, info.busy_slots, findings)
+    return models.ServerInfo(
+        info.name,
+        info.version,
+        tuple(tools),
+        info.slots,
+        info.busy_slots,
+        findings,
+        store=_to_store(info.store) if info.HasField("store") else None,
+        server_time=to_time(info, "server_time"),
+    )
+
+
+def _to_store(store: toolchain_pb2.StoreInfo) -> models.StoreInfo:
+    return models.StoreInfo(
+        objects=store.objects,
+        size_bytes=store.size_bytes,
+        limit_bytes=store.limit_bytes,
+        swept=to_time(store, "sweep_time"),
+        freed_objects=store.freed_objects,
+        freed_bytes=store.freed_bytes,
+        removed_jobs=store.removed_jobs,
+    )
 
 
 def _outcome(number: int) -> str:

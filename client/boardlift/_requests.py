@@ -70,6 +70,8 @@ class RunOptions:
     """Time the whole job may take; 0 means 4 hours."""
     name: str = ""
     """Name for people."""
+    priority: int = 0
+    """Among one's own jobs that wait for their turn the higher goes first, -100 to 100."""
     command: tuple[str, ...] = ()
     """Command line to reproduce the job."""
 
@@ -224,6 +226,7 @@ def job_spec(
         skip_board=options.skip_board,
         board_samples=options.board_samples,
         bit_check_samples=options.bit_check_samples,
+        priority=options.priority,
     )
     if options.limit_s:
         spec.limit_duration.FromTimedelta(timedelta(seconds=options.limit_s))

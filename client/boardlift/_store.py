@@ -138,12 +138,12 @@ class Store:
     def _retry(self) -> Retry:
         return Retry(self._patience_s, on_wait=self.on_wait)
 
-    def _call(self, method: Callable[..., Any], request: Any) -> Any:
+    def _call(self, method: Callable[..., Any], request: Any, timeout_s: float | None = None) -> Any:
         """Make a short call that may be repeated: reads, and writes whose request names its effect."""
         retry = self._retry()
         while True:
             try:
-                return method(request, timeout=self._timeout_s, metadata=self._metadata)
+                return method(request, timeout=timeout_s or self._timeout_s, metadata=self._metadata)
             except grpc.RpcError as error:
                 time.sleep(retry.pause_s(convert_error(error)))
 

@@ -22,7 +22,7 @@ import grpc.aio
 from boardlift import _convert, _requests
 from boardlift._aio_job import ArtifactFile, Job
 from boardlift._aio_store import Store
-from boardlift._arguments import DIAGNOSIS_TIMEOUT_S, JOB_PAGE, check_state
+from boardlift._arguments import DIAGNOSIS_TIMEOUT_S, JOB_PAGE, PLAN_S, check_state
 from boardlift._clone import Changes, changed_spec
 from boardlift._deadline import Deadline
 from boardlift._requests import Model, RunOptions
@@ -30,7 +30,7 @@ from boardlift._retry import Retry
 from boardlift._watch import Watch
 from boardlift.connection import Connection
 from boardlift.errors import InternalError, from_rpc_error
-from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, LogLine, Progress, ServerInfo, Variant
+from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, JobPlan, LogLine, Progress, ServerInfo, Variant
 from boardlift.v1 import board_agent_pb2, job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
 
 __all__ = ["ArtifactFile", "Client", "Job"]
@@ -138,6 +138,18 @@ class Client(Store):
         """Ask a job to stop."""
         answer = await self._call(self._jobs.CancelJob, job_pb2.CancelJobRequest(job_id=job_id))
         return _convert.to_job(answer.job)
+
+    async def delete_job(self, job_id: str) -> None:
+        """Remove a job that has ended; see `boardlift.Client.delete_job`."""
+        await self._call(self._jobs.DeleteJob, job_pb2.DeleteJobRequest(job_id=job_id))
+
+    async def plan(
+        self, model: Model, data: Artifact, variants: Sequence[Variant | str], options: RunOptions | None = None
+    ) -> JobPlan:
+        """Say what a job would do; see `boardlift.Client.plan`."""
+        spec = _requests.job_spec(model, data, variants, options or RunOptions())
+        request = job_pb2.PlanJobRequest(spec=spec)
+        return _convert.to_plan(await self._call(self._jobs.PlanJob, request, timeout_s=PLAN_S))
 
     async def diagnose(
         self,

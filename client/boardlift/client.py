@@ -21,7 +21,7 @@ from typing import Any
 import grpc
 
 from boardlift import _convert, _requests
-from boardlift._arguments import DIAGNOSIS_TIMEOUT_S, JOB_PAGE, check_state
+from boardlift._arguments import DIAGNOSIS_TIMEOUT_S, JOB_PAGE, PLAN_S, check_state
 from boardlift._clone import Changes, changed_spec
 from boardlift._deadline import Deadline
 from boardlift._job import ArtifactFile, Job
@@ -31,7 +31,7 @@ from boardlift._store import Store, convert_error
 from boardlift._watch import Watch
 from boardlift.connection import Connection
 from boardlift.errors import InternalError
-from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, LogLine, Progress, ServerInfo, Variant
+from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, JobPlan, LogLine, Progress, ServerInfo, Variant
 from boardlift.v1 import board_agent_pb2, job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
 
 __all__ = ["ArtifactFile", "Client", "Job"]
@@ -178,6 +178,31 @@ class Client(Store):
     def cancel_job(self, job_id: str) -> JobInfo:
         """Ask a job to stop."""
         return _convert.to_job(self._call(self._jobs.CancelJob, job_pb2.CancelJobRequest(job_id=job_id)).job)
+
+    def delete_job(self, job_id: str) -> None:
+        """Remove a job that has ended, for good; its files go with the server's next sweep.
+
+        Raises:
+            PreconditionError: It has not ended.
+        """
+        self._call(self._jobs.DeleteJob, job_pb2.DeleteJobRequest(job_id=job_id))
+
+    def plan(
+        self, model: Model, data: Artifact, variants: Sequence[Variant | str], options: RunOptions | None = None
+    ) -> JobPlan:
+        """Say what a job would do: what a cache would answer, how long the rest took before, who is before it.
+
+        Args:
+            model: The pushed model.
+            data: The pushed dataset.
+            variants: Ways to compile.
+            options: Everything else of the job.
+
+        Raises:
+            InvalidInputError: Something is wrong with the job.
+        """
+        spec = _requests.job_spec(model, data, variants, options or RunOptions())
+        return _convert.to_plan(self._call(self._jobs.PlanJob, job_pb2.PlanJobRequest(spec=spec), timeout_s=PLAN_S))
 
     def diagnose(
         self,

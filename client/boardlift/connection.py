@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import ipaddress
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -42,6 +44,8 @@ class Connection:
     """`host:port`, `https://host:port`, `http://host:port` or `unix:path`."""
     token: str = field(default="", repr=False)
     """Bearer token."""
+    client_name: str = field(default="", compare=False)
+    """Who submits, for servers without tokens: there each name takes turns with the others."""
     ca: Path | None = None
     """CA certificate in PEM; the system's CAs when absent."""
     cert: Path | None = None
@@ -70,6 +74,7 @@ class Connection:
         return cls(
             server=server or env.get("BOARDLIFT_SERVER") or DEFAULT_SERVER,
             token=token if token is not None else _read_token(env),
+            client_name=env.get("BOARDLIFT_CLIENT_NAME") or _own_name(),
             ca=path(ca, "BOARDLIFT_CA"),
             cert=path(cert, "BOARDLIFT_CERT"),
             key=path(key, "BOARDLIFT_KEY"),
@@ -109,7 +114,8 @@ class Connection:
             InvalidInputError: A token would travel unencrypted (`PLAINTEXT_TOKEN`).
         """
         if not self.token:
-            return ()
+            name = "".join(c for c in self.client_name if c.isascii() and c.isprintable()).strip()[:60]
+            return (("x-client-name", name),) if name else ()
         if not self.uses_tls and not self.is_local:
             raise InvalidInputError(
                 f"Refusing to send the token to {self.address} without TLS.",
@@ -135,6 +141,13 @@ class Connection:
                 remedy="Check --ca, --cert and --key, or BOARDLIFT_CA, _CERT and _KEY.",
             ) from error
         return factory.secure_channel(self.address, grpc.ssl_channel_credentials(*pem), options=OPTIONS)
+
+
+def _own_name() -> str:
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except (OSError, KeyError):  # an id without a name, as in some containers
+        return socket.gethostname()
 
 
 def _read_token(env: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from boardlift import __version__
+from boardlift.cli.artifacts import artifacts
 from boardlift.cli.boards import boards
 from boardlift.cli.check import check
 from boardlift.cli.compare import compare
@@ -36,7 +37,7 @@ def app() -> None:
     """
 
 
-for command in (run, jobs, boards, report, pull, push, transform, check, lint, compare, doctor, dataset):
+for command in (run, jobs, boards, artifacts, report, pull, push, transform, check, lint, compare, doctor, dataset):
     app.add_command(command)
 for command in (compile_, estimate, sensitivity, remedies, search, diagnose, lease):
     app.add_command(command)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pytest
 
 from boardlift.cli.app import app
+from boardlift.cli.compare import compare_jobs
+from boardlift.datasets import Dataset, write_dataset
+from boardlift.models import Figure, Gate, GateResult, JobInfo, VariantVerdict, Verdict
 from boardlift.testing import FakeServer, Scenario, StageScript
 
 
@@ -134,6 +138,67 @@ def test_compare(boardlift, job, model, data):
     assert "int8     estimated_latency_us  123.4 us simulated  123.4 us simulated  x 1" in ended.out
     rows = boardlift("compare", "job-1", "job-2", "--json").json["figures"]
     assert {row["ratio"] for row in rows} == {1.0} and len(rows) == 8
+    assert "NOT THE SAME" not in ended.out
+
+
+def test_compare_says_loudly_that_models_or_datasets_differ(boardlift, job, model, data):
+    other = data.with_name("other.npz")
+    write_dataset(Dataset({"obs": np.ones((40, 3), np.float32)}, {"split": {"calibration": 30, "heldout": 10}}), other)
+    boardlift("run", model, "--data", other)
+    ended = boardlift("compare", "job-1", "job-2")
+    assert "NOT THE SAME DATASET: A dataset " in ended.out and "NOT THE SAME MODEL" not in ended.out
+    assert [row[0] for row in boardlift("compare", "job-1", "job-2", "--json").json["differences"]] == ["dataset"]
+
+
+def judged(gates, figures):
+    found = {figure.name: figure for figure in figures}
+    results = [GateResult(Gate(metric, 0.0), "pass", found.get(metric), "", "actions") for metric in gates]
+    verdict = Verdict("pass", (), "int8", (VariantVerdict("int8", "pass", tuple(results), tuple(figures), ()),), ())
+    return JobInfo("j", "succeeded", verdict=verdict)
+
+
+def test_compare_lists_a_figure_once_whichever_job_has_a_gate_on_it():
+    a = [Figure("cosine", 0.9), Figure("max_abs", 0.1)]
+    b = [Figure("cosine", 0.8), Figure("max_abs", 0.2)]
+    both = compare_jobs(judged(["cosine"], a), judged(["cosine"], b))
+    assert [(key[1:], x.value, y.value) for key, x, y in both] == [
+        (("cosine", "actions"), 0.9, 0.8),
+        (("max_abs", ""), 0.1, 0.2),
+    ]
+    for left, right in (([], ["cosine"]), (["cosine"], []), (["cosine"], ["max_abs"])):
+        rows = compare_jobs(judged(left, a), judged(right, b))
+        assert sorted((key[1], x.value, y.value) for key, x, y in rows) == [("cosine", 0.9, 0.8), ("max_abs", 0.1, 0.2)]
+
+
+def test_doctor_names_a_clock_that_goes_wrong(boardlift, server):
+    server.server.clock_ahead_s = 60.0
+    server.boards.boards[0].last_seen_time.FromNanoseconds(int((time.time() - 100) * 1e9))
+    checks = {check["name"]: check for check in boardlift("doctor", "--json").json}
+    assert checks["orchestrator / clock"]["detail"].startswith("60 s ahead of this machine's")
+    assert checks["board fake-x5 / clock"]["detail"].startswith("at least 145 s behind")
+    server.server.clock_ahead_s = 0.0
+    server.boards.boards[0].last_seen_time.FromNanoseconds(int((time.time() + 30) * 1e9))
+    checks = {check["name"]: check for check in boardlift("doctor", "--json").json}
+    assert "orchestrator / clock" not in checks
+    assert "ahead of" in checks["board fake-x5 / clock"]["detail"]
+
+
+def test_jobs_are_listed_in_one_call_and_removed(boardlift, job, server):
+    before = server.calls
+    rows = boardlift("jobs", "ls", "--json").json
+    assert [row["id"] for row in rows] == ["job-1"] and rows[0]["model_name"]
+    after = server.calls
+    assert after["ListJobs"] == before.get("ListJobs", 0) + 1 and after.get("GetJob") == before.get("GetJob")
+    assert "job-1 removed" in boardlift("jobs", "rm", "job-1").out
+    gone = boardlift("jobs", "rm", "job-1")
+    assert gone.code == 2 and "JOB_NOT_FOUND" in gone.err
+    assert boardlift("jobs", "ls", "--json").json == []
+
+
+def test_artifacts_shows_what_the_stores_hold_and_the_sweep_freed(boardlift):
+    ended = boardlift("artifacts")
+    assert "orchestrator  3        12.35 MB  none" in ended.out and "2.00 kB in 2 objects" in ended.out
+    assert boardlift("artifacts", "--json").json["compiler"]["size_bytes"] == 12_345_678
 
 
 def test_doctor(boardlift):

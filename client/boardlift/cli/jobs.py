@@ -1,4 +1,4 @@
-"""`boardlift jobs`: list, show, watch, read logs, cancel, run again."""
+"""`boardlift jobs`: list, show, watch, read logs, cancel, remove, run again."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ def jobs(context: click.Context) -> None:
 def list_jobs(session: Session, state: str = "", limit: int = 20) -> int:
     """List jobs, newest first."""
     with session.client() as client:
-        # A list leaves out what jobs are to do; their names come with each job.
-        found = [client.get_job(job.id) for job in client.jobs(state=state, limit=limit)]
+        found = list(client.jobs(state=state, limit=limit))
     if session.json:
         session.output.emit(found)
         return 0
@@ -118,6 +117,20 @@ def cancel(session: Session, job_ids: tuple[str, ...]) -> int:
     return 0
 
 
+@jobs.command("rm")
+@click.argument("job_ids", metavar="ID...", nargs=-1, required=True)
+@pass_session
+def remove(session: Session, job_ids: tuple[str, ...]) -> int:
+    """Remove jobs that have ended, for good; files that no other job names go with the server's next sweep."""
+    with session.client() as client:
+        for job_id in job_ids:
+            client.delete_job(job_id)
+            session.output.line(f"{job_id} removed")
+    if session.json:
+        session.output.emit({"removed": job_ids})
+    return 0
+
+
 @jobs.command()
 @click.argument("job_id", metavar="ID")
 @click.option("--model", type=click.Path(path_type=Path), help="Another model.")
@@ -162,7 +175,7 @@ def _row(job: JobInfo) -> tuple[str, ...]:
     seconds = (job.ended - job.created).total_seconds() if job.ended and job.created else None
     return (
         job.id,
-        job.state,
+        "waits for its turn" if job.waiting_turn else job.state,
         job.verdict.outcome if job.verdict else "",
         job.verdict.best_variant if job.verdict else "",
         job.model_name,

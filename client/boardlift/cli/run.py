@@ -55,6 +55,7 @@ _METHODS = click.Choice(["default", "mix", "kl", "max", "skip"])
 @click.option("--governor", default="", help="Clock governor to measure under: performance; boards may refuse it.")
 @click.option("--bit-check-samples", type=int, default=0, help="Samples compared bit by bit; default 4.")
 @click.option("--name", default="", help="Name of the job for people.")
+@click.option("--priority", type=click.IntRange(-100, 100), default=0, help="Goes before your own waiting jobs below.")
 @click.option("--limit", "limit_s", type=float, default=0.0, help="Seconds the job may take; default 4 hours.")
 @click.option("--timeout", type=float, default=None, help="Seconds to wait for it here; then the job goes on.")
 @click.option("-o", "--out", type=click.Path(path_type=Path, file_okay=False), help="Save the result's files here.")
@@ -114,7 +115,7 @@ def _variants(texts: tuple[str, ...], given: dict[str, Any]) -> list[Variant]:
 
 
 def _options(given: dict[str, Any], gates: tuple[Gate, ...]) -> RunOptions:
-    same = ("target", "board", "skip_passes", "seed", "frames", "governor", "name", "limit_s")
+    same = ("target", "board", "skip_passes", "seed", "frames", "governor", "name", "limit_s", "priority")
     counts = ("calibration_samples", "heldout_samples", "bit_check_samples")
     return RunOptions(
         gates=gates,

@@ -72,6 +72,26 @@ class Tool:
 
 
 @dataclass(frozen=True)
+class StoreInfo:
+    """An artifact store, as its last sweep left it."""
+
+    objects: int
+    """Objects in it."""
+    size_bytes: int
+    """Their bytes."""
+    limit_bytes: int = 0
+    """Size above which old objects go early; 0 is no limit."""
+    swept: datetime | None = None
+    """When the last sweep ended."""
+    freed_objects: int = 0
+    """Objects it removed."""
+    freed_bytes: int = 0
+    """Bytes it removed."""
+    removed_jobs: int = 0
+    """Jobs it removed."""
+
+
+@dataclass(frozen=True)
 class ServerInfo:
     """What a server says about itself."""
 
@@ -87,3 +107,7 @@ class ServerInfo:
     """Stages running now."""
     findings: tuple[Finding, ...] = ()
     """What is missing, and how to get it."""
+    store: StoreInfo | None = None
+    """Its artifact store; None before the first sweep."""
+    server_time: datetime | None = None
+    """Its clock when it answered; None for servers that don't say."""

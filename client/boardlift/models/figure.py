@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
@@ -83,7 +84,7 @@ class Finding:
 
 
 def to_plain(value: Any) -> Any:
-    """Turn models into dicts, lists and strings that `json.dumps` takes; times become ISO 8601."""
+    """Turn models into dicts, lists and strings that `json.dumps` takes; times become ISO 8601, no numbers words."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, datetime):
@@ -92,4 +93,6 @@ def to_plain(value: Any) -> Any:
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
         return [to_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"  # as protobuf's JSON has it
     return value

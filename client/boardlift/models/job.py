@@ -28,6 +28,8 @@ class Stage:
     """Who ran it."""
     started: datetime | None = None
     """When it was first handed out."""
+    begun: datetime | None = None
+    """When a worker began the current attempt; before that it was in the queue."""
     ended: datetime | None = None
     """When it ended."""
     cached: bool = False
@@ -77,6 +79,14 @@ class JobInfo:
     """Who submitted it."""
     command: tuple[str, ...] = ()
     """Command line that submitted it."""
+    submitter: str = ""
+    """Whose turn it takes."""
+    waiting_turn: bool = False
+    """True while it waits for its submitter's turn."""
+    model: Artifact | None = None
+    """The model as submitted; None in lists."""
+    dataset: Artifact | None = None
+    """The samples; None in lists."""
 
     @property
     def done(self) -> bool:

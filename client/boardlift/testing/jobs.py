@@ -16,7 +16,7 @@ from boardlift.testing.abort import abort
 from boardlift.testing.artifacts import ArtifactServicer
 from boardlift.testing.play import Player
 from boardlift.testing.scenario import Scenario
-from boardlift.v1 import job_pb2, job_pb2_grpc
+from boardlift.v1 import job_pb2, job_pb2_grpc, toolchain_pb2
 
 ENDED = (job_pb2.Job.STATE_SUCCEEDED, job_pb2.Job.STATE_FAILED, job_pb2.Job.STATE_CANCELLED)
 
@@ -95,6 +95,33 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         if fake.job.state not in ENDED:
             fake.job.state = job_pb2.Job.STATE_CANCELLING
         return job_pb2.CancelJobResponse(job=fake.job)
+
+    def DeleteJob(self, request: job_pb2.DeleteJobRequest, context: grpc.ServicerContext) -> Any:
+        """Remove a job that has ended."""
+        fake = self._find(request.job_id, context)
+        if fake.job.state not in ENDED:
+            abort(context, PreconditionError("The job has not ended.", reason="JOB_NOT_ENDED", remedy="Stop it."))
+        del self.jobs[request.job_id]
+        return job_pb2.DeleteJobResponse()
+
+    def PlanJob(self, request: job_pb2.PlanJobRequest, context: grpc.ServicerContext) -> Any:
+        """Say that the transform comes from the cache and the rest runs."""
+        figure = toolchain_pb2.Figure(
+            name="duration_s", value=83.0, unit="s", kind=toolchain_pb2.FIGURE_KIND_ESTIMATED, source="made up"
+        )
+        plan = job_pb2.PlanJobResponse(boards_online=1, boards_free=1, active_jobs=2, waiting_jobs=3)
+        plan.stages.add(stage="ingest", answer=job_pb2.StagePlan.ANSWER_ALWAYS_RUNS)
+        plan.stages.add(stage="transform", answer=job_pb2.StagePlan.ANSWER_CACHED)
+        for variant in request.spec.variants:
+            plan.stages.add(
+                stage="compile",
+                variant=variant.name,
+                answer=job_pb2.StagePlan.ANSWER_RUNS,
+                duration=figure,
+                past_runs=4,
+                basis="same model",
+            )
+        return plan
 
     def WatchJob(self, request: job_pb2.WatchJobRequest, context: grpc.ServicerContext) -> Iterator[Any]:
         """Send the job as it is, then its events behind the sequence."""

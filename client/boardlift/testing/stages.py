@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -48,11 +49,18 @@ class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
     def __init__(self) -> None:
         """Start with nothing cancelled."""
         self.cancelled: list[str] = []
+        self.clock_ahead_s = 0.0
 
     def GetServerInfo(self, request: toolchain_pb2.GetServerInfoRequest, context: grpc.ServicerContext) -> Any:
         """Describe it."""
         tool = toolchain_pb2.ToolchainInfo(name="made-up", version="0.0", simulated=True)
-        return toolchain_pb2.GetServerInfoResponse(name=SOURCE, version="0.1.0", tools=[tool], slots=1)
+        info = toolchain_pb2.GetServerInfoResponse(name=SOURCE, version="0.1.0", tools=[tool], slots=1)
+        info.server_time.FromNanoseconds(int((time.time() + self.clock_ahead_s) * 1e9))
+        info.store.CopyFrom(
+            toolchain_pb2.StoreInfo(objects=3, size_bytes=12_345_678, freed_objects=2, freed_bytes=2000, removed_jobs=1)
+        )
+        info.store.sweep_time.GetCurrentTime()
+        return info
 
     def CancelExecution(self, request: toolchain_pb2.CancelExecutionRequest, context: grpc.ServicerContext) -> Any:
         """Note what is to be stopped."""
