@@ -64,7 +64,7 @@ async def channel(stack: Any) -> AsyncIterator[Any]:
 
 
 async def submit(
-    channel: Any, folder: Path, inputs: tuple[bytes, bytes], percentile: float, method: str = "max"
+    channel: Any, folder: Path, inputs: tuple[bytes, bytes], percentile: float, method: str = "max", board: str = ""
 ) -> Any:
     """A job of one variant that no other test shares: its calibration percentile is its own."""
     model = await jobs.upload(channel, folder, inputs[0])
@@ -83,6 +83,7 @@ async def submit(
     )
     spec.model.artifact.CopyFrom(model)
     spec.transform.outputs.append("actions")
+    spec.board.id = board
     spec.perf.frames = 20
     spec.perf.threads.append(1)
     return await jobs.create(channel, spec)
