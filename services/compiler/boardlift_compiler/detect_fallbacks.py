@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from boardlift_compiler import op_truth
 from boardlift_compiler.findings import Finding
 from boardlift_compiler.parse_log import LogFacts
 from boardlift_compiler.parse_tables import NodeRow
 from boardlift_compiler.read_model import ModelSummary, Node
-from boardlift_compiler.spec import CompileSpec
+from boardlift_compiler.spec import CompileSpec, NodeOverride
 
 PREPROCESS = "HZ_PREPROCESS_FOR_"
+MOST_INPUTS = 256
+REFUSED_INPUT = re.compile(r"The input(\d+) of Node\(name:(.+?), type:\w+\) does not support data type: int16")
+ON_BPU_WORD = re.compile(r"set_(\w+?)_(?:input|output)_int(?:8|16)")
+"""The tool's way to ask for all operators of a type on the BPU."""
 
 
 def placement_reasons(spec: CompileSpec, model: ModelSummary, facts: LogFacts) -> dict[str, str]:
@@ -38,7 +44,7 @@ def _row_reason(row: NodeRow, node: Node | None, spec: CompileSpec, model: Model
         if node.name in asked:
             return "as asked"
         return op_truth.cpu_reason(node, model, spec.wants_int16) or f"{node.op_type} has no BPU form in this place"
-    if row.dtype == "int8" and _asked_int16(row, spec):
+    if row.dtype == "int8" and _asked_int16(row, node, spec):
         if row.node in facts.set_back:
             return f"the tool set it back to {facts.set_back[row.node]}: " + (
                 (op_truth.stays_int8(node, model) if node else "") or "its result leaves the BPU directly"
@@ -49,14 +55,26 @@ def _row_reason(row: NodeRow, node: Node | None, spec: CompileSpec, model: Model
     return ""
 
 
-def _asked_int16(row: NodeRow, spec: CompileSpec) -> bool:
-    if spec.wants_int16:
+def _asked_int16(row: NodeRow, node: Node | None, spec: CompileSpec) -> bool:
+    if spec.wants_int16 or (node is not None and f"set_{node.op_type}_input_int16" in spec.calibration.optimization):
         return True
-    return any(_printed(o.node) == row.node and o.input_type == "int16" for o in spec.nodes)
+    return any(_printed(o.node) == row.node and 0 in _int16_inputs(o) for o in spec.nodes)
+
+
+def _int16_inputs(override: NodeOverride) -> frozenset[int]:
+    """Return the inputs that an override asks in int16."""
+    if override.input_type == "int16":
+        return frozenset(range(MOST_INPUTS))
+    return frozenset(number for number, dtype in override.input_types.items() if dtype == "int16")
 
 
 def find_fallbacks(
-    spec: CompileSpec, model: ModelSummary, facts: LogFacts, samples_given: int, first_md5: Mapping[str, str]
+    spec: CompileSpec,
+    model: ModelSummary,
+    facts: LogFacts,
+    samples_given: int,
+    first_md5: Mapping[str, str],
+    cpu_ops: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Finding]:
     """Return a finding per thing that was asked and not built.
 
@@ -66,10 +84,13 @@ def find_fallbacks(
         facts: What the log says.
         samples_given: Samples written per input; 0 without calibration.
         first_md5: Per input the MD5 of the first file we wrote.
+        cpu_ops: Operators of the compiled model that run on the CPU, by name; the tool's table leaves some out.
     """
     reasons = placement_reasons(spec, model, facts)
     findings = list(_node_findings(spec, facts, reasons))
-    findings += _device_findings(spec, facts)
+    findings += _hidden_cpu_findings(facts, cpu_ops, {n.name for n in model.nodes})
+    findings += _override_findings(spec, facts, {f.subject for f in findings if f.code == "INT16_FELL_BACK"})
+    findings += _device_findings(spec, model, facts, cpu_ops)
     if samples_given and facts.samples != samples_given:
         findings.append(
             Finding(
@@ -138,13 +159,46 @@ def _int16_remedy(reason: str) -> str:
     return "Accept int8 for this node, or rewrite it as a convolution."
 
 
-def _device_findings(spec: CompileSpec, facts: LogFacts) -> list[Finding]:
+def _hidden_cpu_findings(facts: LogFacts, cpu_ops: Mapping[str, str], names: set[str]) -> list[Finding]:
+    rows = {r.node for r in facts.nodes}
+    hidden = [n for n in cpu_ops if n in names and _printed(n) not in rows]
+    text = "{0} ({1}) runs on the CPU; the tool's table leaves it out."
+    return [Finding("NODE_ON_CPU", "warning", text.format(n, cpu_ops[n]), n) for n in hidden]
+
+
+def _override_findings(spec: CompileSpec, facts: LogFacts, known: set[str]) -> list[Finding]:
+    """Say what became of int16 overrides whose node has no row of its own, or whose row shows its first input only."""
+    rows = {r.node for r in facts.nodes}
+    refused = {(m[2], int(m[1])) for text in facts.warnings if (m := REFUSED_INPUT.search(text))}
+    found = []
+    for override in spec.nodes:
+        asked, name = _int16_inputs(override), override.node
+        if not asked or _printed(name) in known:
+            continue
+        numbers = sorted(k for n, k in refused if n == name and k in asked)
+        if numbers:
+            text = f"{name} was asked in int16 and takes no int16 at input {', '.join(map(str, numbers))}."
+            found.append(Finding("INT16_FELL_BACK", "error", text, name, _int16_remedy("")))
+        elif _printed(name) not in rows:
+            text = f"{name} was asked in int16 and is part of another node: the tool's table does not show its type."
+            found.append(
+                Finding("INT16_NOT_SHOWN", "warning", text, name, "Ask it of the node that it became part of.")
+            )
+    return found
+
+
+def _device_findings(
+    spec: CompileSpec, model: ModelSummary, facts: LogFacts, cpu_ops: Mapping[str, str]
+) -> list[Finding]:
     rows: dict[str, NodeRow] = {r.node: r for r in facts.nodes}
     found = []
     asked_bpu = [o.node for o in spec.nodes if o.device == "BPU"] + list(spec.calibration.run_on_bpu)
-    for name in asked_bpu:
+    if spec.preset != "fast-perf":  # it adds these words by itself, for whatever of it can go there
+        words = {m[1] for w in spec.calibration.optimization if (m := ON_BPU_WORD.fullmatch(w))}
+        asked_bpu += [n.name for n in model.nodes if n.op_type in words]
+    for name in dict.fromkeys(asked_bpu):
         row = rows.get(_printed(name))
-        if row is not None and row.device == "CPU":
+        if (row is not None and row.device == "CPU") or (row is None and name in cpu_ops):
             found.append(
                 Finding(
                     "BPU_FELL_BACK",

@@ -66,6 +66,39 @@ def test_nothing_falls_back_in_silence(models, spec, facts, expected):
     assert expected in codes(find_fallbacks(spec, model, facts, 4, {"x": "md5"}))
 
 
+REFUSED = "The input1 of Node(name:op, type:Mul) does not support data type: int16"
+
+
+@pytest.mark.parametrize(
+    ("spec", "facts", "cpu_ops", "expected"),
+    [
+        (CompileSpec(nodes=(NodeOverride("op", input_types={1: "int16"}),)),
+         LogFacts(samples=4, warnings=[REFUSED]), {}, [("error", "INT16_FELL_BACK")]),
+        (CompileSpec(nodes=(NodeOverride("op", input_types={0: "int16"}),)),
+         LogFacts(samples=4, warnings=[REFUSED]), {}, [("warning", "INT16_NOT_SHOWN")]),
+        (CompileSpec(nodes=(NodeOverride("op", input_types={0: "int16"}),)), table(), {},
+         [("error", "INT16_FELL_BACK")]),
+        (CompileSpec(nodes=(NodeOverride("op", input_types={0: "int16"}),)), table(dtype="int16"), {}, []),
+        (CompileSpec(nodes=(NodeOverride("op", "BPU"),)), LogFacts(samples=4), {"op": "Cast"},
+         [("warning", "NODE_ON_CPU"), ("error", "BPU_FELL_BACK")]),
+        (CompileSpec(), LogFacts(samples=4), {"op": "Cast", "made_by_the_tool": "Transpose"},
+         [("warning", "NODE_ON_CPU")]),
+        (CompileSpec(calibration=CalibrationSpec(optimization=("set_Relu_input_int16",))), table("CPU", "float"), {},
+         [("warning", "NODE_ON_CPU"), ("error", "BPU_FELL_BACK")]),
+        (CompileSpec(calibration=CalibrationSpec(optimization=("set_Relu_input_int16",))), table(), {},
+         [("error", "INT16_FELL_BACK")]),
+        (CompileSpec(preset="fast-perf", calibration=CalibrationSpec(optimization=("set_Relu_input_int8",))),
+         table("CPU", "float"), {}, [("warning", "NODE_ON_CPU")]),
+    ],
+)  # fmt: skip
+def test_what_the_tools_table_leaves_out_or_shows_in_part_is_found(models, spec, facts, cpu_ops, expected):
+    model = read_model(models.small("Relu").SerializeToString())
+    facts.first_md5 = ["md5"]
+    found = find_fallbacks(spec, model, facts, 4, {"x": "md5"}, cpu_ops)
+    assert [(f.severity, f.code) for f in found] == expected
+    assert all(f.subject == "op" for f in found)
+
+
 def test_what_was_asked_for_is_no_fallback(models):
     model = read_model(models.small().SerializeToString())
     spec = CompileSpec(nodes=(NodeOverride("op", "CPU"),))

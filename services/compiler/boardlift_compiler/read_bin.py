@@ -72,6 +72,11 @@ class CompiledModel:
         """The nodes that run on the BPU."""
         return tuple(n for n in self.nodes if n.op_type == "BPU")
 
+    @property
+    def cpu_ops(self) -> dict[str, str]:
+        """Operators that run on the CPU, name -> type, without the conversions at the BPU's border."""
+        return {n.name: n.op_type for n in self.nodes if n.op_type not in ("BPU", "Quantize", "Dequantize")}
+
 
 def read_bin(data: bytes) -> CompiledModel:
     """Parse a compiled model.

@@ -173,7 +173,8 @@ def _collect(
     first_md5 = {name: first_md5_of(array) for name, array in data.arrays.items()} if data else {}
     outcome.reasons = placement_reasons(outcome.spec, model, run.facts)
     count = data.count if data else 0
-    outcome.findings += find_fallbacks(outcome.spec, model, run.facts, count, first_md5)
+    cpu_ops = outcome.model_in_bin.cpu_ops if outcome.model_in_bin else {}
+    outcome.findings += find_fallbacks(outcome.spec, model, run.facts, count, first_md5, cpu_ops)
     outcome.findings += [f for f in foresee(outcome.spec, model) if f.code in BORDER_CODES]
     for line in run.facts.errors:
         outcome.findings.append(Finding("TOOL_PRINTED_ERROR", "warning", line[:300]))
