@@ -67,6 +67,7 @@ def make_results(name: str, cosine: float = 0.999, latency_us: float = 100.0, ma
             board_vs_float=[compare("actions", **errors)],
             board_vs_quantized=[compare(max_abs=0.0)],
             latency=[latency],
+            engine="compiled",
             states=[board_agent_pb2.BoardState(governor="performance")],
         ),
     }

@@ -6,7 +6,7 @@ A figure that is missing, not finite or not of the needed kind never passes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from boardlift.v1 import job_pb2, toolchain_pb2
@@ -20,16 +20,32 @@ MEASURED: Final = toolchain_pb2.FIGURE_KIND_MEASURED
 SIMULATED: Final = toolchain_pb2.FIGURE_KIND_SIMULATED
 BOARD_TOLERANCE: Final = 1e-4
 """Largest difference between board and quantised model that counts as equal: rounding of the last dequantisation."""
+_BY_OUTPUT: Final = ("cosine", "max_abs", "mean_abs", "board_matches_simulation")
 Gate = job_pb2.Gate
 GateResult = job_pb2.GateResult
 
 
-def default_gates(facts: VariantFacts) -> list[Gate]:
-    """Return the gates that hold for every variant unless the job sets its own on the same metric."""
-    gates = [Gate(metric="no_silent_fallback"), Gate(metric="bit_exact")]
-    if not facts.board_skipped:
-        gates.append(Gate(metric="board_matches_simulation"))
-    return gates
+def default_gates(facts: VariantFacts, own: Sequence[Gate] = ()) -> list[Gate]:
+    """Return the gates that hold for every variant where the job sets none of its own.
+
+    A gate of the job's on one output takes the default's place for that output only.
+    """
+    whole = {gate.metric for gate in own if not gate.output or gate.metric not in _BY_OUTPUT}
+    gates = [Gate(metric=name) for name in ("no_silent_fallback", "bit_exact") if name not in whole]
+    if facts.board_skipped or "board_matches_simulation" in whole:
+        return gates
+    named = {gate.output for gate in own if gate.metric == "board_matches_simulation"}
+    if not named:
+        return [*gates, Gate(metric="board_matches_simulation")]
+    left = sorted(_outputs(facts) - named)
+    return [*gates, *(Gate(metric="board_matches_simulation", output=name) for name in left)]
+
+
+def _outputs(facts: VariantFacts) -> set[str]:
+    """Return the names of all outputs that anything was compared for."""
+    simulated = facts.simulated.outputs if facts.simulated is not None else ()
+    board = facts.board.board_vs_quantized if facts.board is not None else ()
+    return {item.output for item in (*simulated, *board)}
 
 
 def judge_gate(gate: Gate, facts: VariantFacts) -> list[GateResult]:
@@ -50,7 +66,8 @@ def _accuracy(gate: Gate, facts: VariantFacts) -> list[GateResult]:
         return [_undecided(gate, "there is no simulation to judge by")]
     compared = [("quantised model against float", item) for item in facts.simulated.outputs]
     if facts.board is not None:
-        compared += [("board against float", item) for item in facts.board.board_vs_float]
+        where = "simulated board" if facts.board.board.simulated else "board"
+        compared += [(f"{where} against float", item) for item in facts.board.board_vs_float]
     chosen = [(what, item) for what, item in compared if gate.output in ("", item.output)]
     if not chosen:
         return [_undecided(gate, f"there is no output {gate.output}" if gate.output else "no output was compared")]
@@ -71,7 +88,10 @@ def _board_p99(gate: Gate, facts: VariantFacts) -> list[GateResult]:
     if figure is None:
         why = "the board stage was left out" if facts.board_skipped else "the board gave no p99"
         return [_undecided(gate, why)]
-    subject = f"board {facts.board.board.id}, {latency.threads} thread(s)"
+    where = "simulated board" if facts.board.board.simulated else "board"
+    subject = f"{where} {facts.board.board.id}, {latency.threads} thread(s)"
+    if not math.isfinite(figure.value):
+        return [_limit(gate, figure, subject)]
     if figure.kind != MEASURED or facts.board.board.simulated:
         return [_undecided(gate, "only a real board can decide this; the figure was not measured", figure, subject)]
     if not latency.stable:
@@ -126,6 +146,9 @@ def _no_silent_fallback(gate: Gate, facts: VariantFacts) -> list[GateResult]:
 def _board_matches(gate: Gate, facts: VariantFacts) -> list[GateResult]:
     if facts.board is None or not facts.board.board_vs_quantized:
         why = "the board stage was left out" if facts.board_skipped else "the board's outputs were not compared"
+        return [_undecided(gate, why)]
+    if facts.board.board.simulated and facts.board.engine != "compiled":
+        why = "the simulated board ran the quantised model in place of the compiled code: only a real board can decide"
         return [_undecided(gate, why)]
     limited = Gate(metric=gate.metric, output=gate.output)
     limited.maximum = gate.maximum if gate.HasField("maximum") else BOARD_TOLERANCE

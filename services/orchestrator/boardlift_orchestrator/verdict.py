@@ -35,9 +35,7 @@ def judge_job(spec: job_pb2.JobSpec, variants: Sequence[VariantFacts]) -> job_pb
 def judge_variant(spec: job_pb2.JobSpec, facts: VariantFacts) -> job_pb2.VariantVerdict:
     """Judge one variant by the job's gates and the default ones."""
     verdict = job_pb2.VariantVerdict(variant=facts.name, figures=key_figures(facts))
-    own = {gate.metric for gate in spec.gates}
-    gates = [*spec.gates, *(gate for gate in default_gates(facts) if gate.metric not in own)]
-    for gate in gates:
+    for gate in (*spec.gates, *default_gates(facts, spec.gates)):
         verdict.gates.extend(judge_gate(gate, facts))
     failed = facts.failed
     if failed is not None:

@@ -146,6 +146,8 @@ def warn_only(results: dict[str, Any]) -> None:
         (warn_only, PASS),
         (lambda results: setattr(results["board/v"].board_vs_quantized[0].figures[0], "value", 0.5), FAIL),
         (lambda results: results["board/v"].ClearField("board_vs_quantized"), UNDECIDED),
+        (lambda results: setattr(results["board/v"], "engine", "runtime"), UNDECIDED),
+        (lambda results: setattr(results["board/v"], "engine", ""), UNDECIDED),
         (lambda results: setattr(results["board/v"].board_vs_float[0].figures[0], "value", 0.5), FAIL),
     ],
 )

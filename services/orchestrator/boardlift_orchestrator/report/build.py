@@ -82,7 +82,7 @@ def _dataset(spec: job_pb2.JobSpec, facts: VariantFacts) -> dict[str, Any]:
     if ingest is None:
         return {"sha256": spec.dataset.sha256}
     try:
-        provenance = json.loads(ingest.provenance_json or "null")
+        provenance = json.loads(ingest.provenance_json or "null", parse_constant=str)
     except ValueError:
         provenance = ingest.provenance_json
     return {

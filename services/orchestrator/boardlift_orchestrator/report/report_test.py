@@ -34,7 +34,7 @@ def make(*names: str, failures: dict[str, Failure] | None = None, nasty: bool = 
         results["transform/"].io_snippet = NASTY
         results[f"compile/{names[0]}"].nodes[0].node = NASTY
         results[f"compile/{names[0]}"].nodes[1].reason = NASTY + "\x00"
-        results["ingest/"].provenance_json = json.dumps({"file": NASTY})
+        results["ingest/"].provenance_json = json.dumps({"file": NASTY, "scale": float("nan")})
     job, facts = make_facts(spec, results, failures)
     return build_report(job, spec, facts, judge_job(spec, facts), 1000.0)
 
