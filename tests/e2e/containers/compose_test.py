@@ -21,8 +21,9 @@ OVERLAYS = {
     "alone": [],
     "vendor": ["vendor"],
     "board": ["board"],
+    "dial": ["dial"],
     "cluster": ["cluster"],
-    "all": ["vendor", "board", "cluster"],
+    "all": ["vendor", "board", "dial", "cluster"],
 }
 DOCKERFILES = sorted([*ROOT.glob("services/*/Dockerfile"), *ROOT.glob("deploy/images/*/Dockerfile")])
 PACKAGES = {
