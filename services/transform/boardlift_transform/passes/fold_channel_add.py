@@ -1,7 +1,8 @@
-"""Fold a constant per-channel Add into the bias of the Conv before it.
+"""Fold a constant per-channel Add into the bias of the Conv before it; give a Conv behind a constant Add a bias.
 
-Before -> After: `Conv(x, W) -> Add(b)` -> `Conv(x, W, b)`.
-Why: exporters write linear layers on tokens as MatMul and Add; as Conv with bias it is one row.
+Before -> After: `Conv(x, W) -> Add(b)` -> `Conv(x, W, b)`; `Add(b) -> Conv(x, W)` -> `Add(b) -> Conv(x, W, zeros)`.
+Why: exporters write linear layers on tokens as MatMul and Add; as Conv with bias it is one row. The tool folds an Add
+into the bias of the Conv behind it, and dies (signal 11) when an unpadded Conv has none: LayerNormalization, MatMul.
 Exactness: float rounding (the bias is added inside the kernel).
 """
 
@@ -13,13 +14,31 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from boardlift_transform.edit_graph import Editor, attribute, constant_of, input_at, only_use, shape_of
+from boardlift_transform.edit_graph import Editor, attribute, constant_of, input_at, is_constant, only_use, shape_of
 from boardlift_transform.passes._base import ROUNDING, Pass, PassResult, rewrite_nodes
 
 
 def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
-    """Rewrite every Add of a constant to a Conv, also with one Transpose between them."""
-    return rewrite_nodes(model, PASS.id, {"Add"}, _fold)
+    """Rewrite every Add of a constant to a Conv, also with a Transpose between them, then what stays before one."""
+    result = rewrite_nodes(model, PASS.id, {"Add"}, _fold)
+    result.applied += rewrite_nodes(model, PASS.id, {"Conv"}, _give_bias).applied
+    return result
+
+
+def _give_bias(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Value, str] | None:
+    weight, source = constant_of(input_at(node, 1)), node.inputs[0].producer() if node.inputs[0] is not None else None
+    while source is not None and source.op_type == "Transpose" and source.inputs[0] is not None:
+        source = source.inputs[0].producer()
+    if weight is None or input_at(node, 2) is not None or source is None or source.op_type != "Add":
+        return None
+    if not any(is_constant(value) for value in source.inputs):
+        return None
+    base = node.name or "Conv"
+    inputs = [node.inputs[0], node.inputs[1], editor.constant(np.zeros(len(weight), np.float32), f"{base}_bias")]
+    attributes = {name: attribute(node, name) for name in node.attributes}
+    return editor.node(
+        node, "Conv", inputs, shape_of(node.outputs[0]), attributes, hint=base
+    ), "Conv with a bias of zeros"
 
 
 def _fold(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Value, str] | None:
