@@ -67,6 +67,8 @@ class Materials:
         subprocess.run(command, env=environment, cwd=work, check=True, capture_output=True)
         with np.load(target) as data:
             self.quantized_outputs = {key: data[key] for key in data.files}
+        if name == "nhwc":  # the compiled model takes channel-last data, its quantised model does not
+            self.samples = {k: np.ascontiguousarray(np.moveaxis(v, 2, -1)) for k, v in self.samples.items()}
 
 
 class Shelf(dict):

@@ -1,7 +1,7 @@
 """`boardlift-simulated-board FOLDER`: writes the files a board's probe reads, as a small root folder.
 
 Sensors, clocks and versions are those of a healthy RDK X5; BOARDLIFT_SIMULATOR_SICK changes them (`hot`,
-`throttled`, `busy` sensors). The device tree says "SIMULATED", which is how a probe knows.
+`throttled`, `shared`). The device tree says "SIMULATED", which is how a probe knows.
 """
 
 from __future__ import annotations
@@ -13,12 +13,18 @@ from pathlib import Path
 
 from .play_sick import read_sickness
 
-_CPUS = 8
+_OTHER = 4711
+"""Id of the other process."""
 _MODEL = "D-Robotics RDK X5 V1.0 (SIMULATED by boardlift)"
 
 
 def board_files(
-    serial: str, hot: bool = False, throttled: bool = False, governor: str = "performance", bpu_ratio: int = 0
+    serial: str,
+    hot: bool = False,
+    throttled: bool = False,
+    governor: str = "performance",
+    bpu_ratio: int = 0,
+    shared: bool = False,
 ) -> dict[str, str]:
     """Relative path -> content of the simulated board's files.
 
@@ -28,6 +34,7 @@ def board_files(
         throttled: clocks below their maximum.
         governor: CPU governor.
         bpu_ratio: load of the BPU by others, percent.
+        shared: another process uses the BPU.
     """
     milli = 97_500 if hot else 52_000
     clock = 600_000 if throttled or hot else 1_500_000
@@ -48,6 +55,10 @@ def board_files(
         "sys/devices/system/bpu/bpu0/ratio": f"{bpu_ratio}\n",
         "sys/devices/system/bpu/ratio": f"{bpu_ratio}\n",
     }
+    users = f"{_OTHER}\t\t{bpu_ratio}\n" if shared else ""
+    files["sys/devices/system/bpu/bpu0/users"] = f"*User via BPU Core(0)*\nuser\t\tratio\n{users}"
+    if shared:
+        files[f"proc/{_OTHER}/stat"] = f"{_OTHER} (another) S 1 1 1 0 -1\n"
     for name, value in (
         ("scaling_governor", governor),
         ("scaling_available_governors", "conservative ondemand userspace powersave performance schedutil"),
@@ -85,7 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sick = read_sickness(dict(os.environ))
     write_board(
         options.folder,
-        board_files(options.serial, sick.has("hot"), sick.has("throttled"), options.governor, options.bpu_ratio),
+        board_files(
+            options.serial,
+            sick.has("hot"),
+            sick.has("throttled"),
+            options.governor,
+            options.bpu_ratio,
+            sick.has("shared"),
+        ),
     )
     print(f"SIMULATED board files below {options.folder}")
     return 0

@@ -5,6 +5,7 @@
 | `slow=F` | every frame takes F times as long (default 3) |
 | `throttled=F` | the second half of a run takes F times as long (default 2) |
 | `hot` | only the simulated board's sensors say so (`boardlift-simulated-board`) |
+| `shared` | only the simulated board's files say so: another process uses the BPU |
 | `unstable=S` | jitter with sigma S instead of the normal one (default 0.5) |
 | `flaky=N` | the first N starts fail with a runtime error (default 1); counted in BOARDLIFT_SIMULATOR_STATE |
 | `hanging` | prints its first lines and never ends |
@@ -32,6 +33,7 @@ DEFAULTS = {
     "slow": 3.0,
     "throttled": 2.0,
     "hot": 1.0,
+    "shared": 1.0,
     "unstable": 0.5,
     "flaky": 1.0,
     "hanging": 1.0,

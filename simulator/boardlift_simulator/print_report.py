@@ -14,6 +14,10 @@ BANNER = (
     f"[SIMULATED] boardlift-simulator {__version__}: no board, no BPU; outputs by the vendor's x86 simulator, "
     "latency = static estimate + stated host cost"
 )
+_ENGINES = {
+    "compiled": "the compiled code, in the vendor's simulator",
+    "runtime": "the quantised model in the vendor's ONNX runtime; says nothing about the compiled code",
+}
 RULE = "-" * 69
 HBRT, DNN = "3.15.55.0", "1.24.5"
 OLD_HBRT, OLD_DNN = "3.15.47.0", "1.23.5"
@@ -50,6 +54,11 @@ def start_lines(command: str, model_name: str, metadata: dict[str, str], load_ms
         )
     lines.append(f"Load model to DDR cost {load_ms:.3f}ms.")
     return lines
+
+
+def engine_line(engine: str) -> str:
+    """The line of `infer` that says what computes the outputs."""
+    return f"[SIMULATED] engine {engine}: {_ENGINES[engine]}"
 
 
 def model_info_lines(model_name: str, inputs: list[TensorFacts], outputs: list[TensorFacts]) -> list[str]:

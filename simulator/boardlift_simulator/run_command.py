@@ -22,7 +22,7 @@ from .errors import CANNOT_OPEN, INVALID_ARGUMENT, INVALID_MODEL, BoardError
 from .execute_model import choose_engine, execute_compiled, execute_runtime
 from .model_latency import DEFAULT_SIGMA, FrameCost, Frames, frame_cost, simulate_frames
 from .play_sick import Sickness, read_sickness
-from .print_report import BANNER, DNN, model_info_lines, perf_lines, start_lines
+from .print_report import BANNER, DNN, engine_line, model_info_lines, perf_lines, start_lines
 from .read_flags import Options, read_flags
 from .read_inputs import random_inputs, read_inputs
 from .read_model import CompiledModel, read_model
@@ -122,21 +122,18 @@ def load(path: Path, work: Path) -> Loaded:
     return Loaded(model, subgraphs, hbm, describe_inputs(model, subgraphs), describe_outputs(model, subgraphs))
 
 
-def run_once(
-    loaded: Loaded, feeds: dict[str, NDArray[Any]], environment: dict[str, str], work: Path
-) -> dict[str, NDArray[Any]]:
+def run_once(loaded: Loaded, feeds: dict[str, NDArray[Any]], engine: str, work: Path) -> dict[str, NDArray[Any]]:
     """Runs one frame.
 
     Args:
         loaded: the model.
         feeds: input name -> array.
-        environment: BOARDLIFT_SIMULATOR_ENGINE picks the engine.
+        engine: `compiled` or `runtime`.
         work: scratch folder.
 
     Returns:
         All tensors the engine exposes; outputs included.
     """
-    engine = choose_engine(loaded.model, environment.get("BOARDLIFT_SIMULATOR_ENGINE", "auto"))
     if engine == "runtime":
         return execute_runtime(loaded.model, loaded.inputs, feeds)
     return execute_compiled(loaded.model, loaded.subgraphs, feeds, loaded.hbm, work)
@@ -148,10 +145,12 @@ def _infer(options: Options, loaded: Loaded, sick: Sickness, environment: dict[s
     feeds = read_inputs(options.input_files, loaded.inputs)
     for line in ("get model handle success", "prepare input tensor success!", "get model output count success"):
         print(f"I0000 00:00:00.000000     1 function_util.cpp] {line}", file=sys.stderr)
+    engine = choose_engine(loaded.model, environment.get("BOARDLIFT_SIMULATOR_ENGINE", "auto"))
+    print(engine_line(engine))
     cost = _cost(loaded, work)
     for frame in range(max(1, options.number["frame_count"])):
         sick.maybe_die(frame + 1, 2)
-        outputs = run_once(loaded, feeds, environment, work)
+        outputs = run_once(loaded, feeds, engine, work)
         print(f"---------------------Frame {frame} begin---------------------")
         print(f"Infer time: {cost.total_ms * sick.words.get('slow', 1.0):.3f} ms")
         print(f"---------------------Frame {frame} end---------------------")

@@ -65,6 +65,22 @@ def test_compiled_code_equals_quantised_model_bit_for_bit(tool: Tool, name: str)
     assert all(np.frombuffer(v, np.float32).std() > 0 for v in compiled.values())
 
 
+@pytest.mark.parametrize(
+    ("name", "companion", "engine"),
+    [("policy8", True, "compiled"), ("threshold", True, "runtime"), ("threshold", False, "")],
+)
+def test_infer_says_which_engine_computed(tool: Tool, name: str, companion: bool, engine: str) -> None:
+    model = tool.folder / f"{name}.bin"
+    model.write_bytes(Path(tool.model(name)).read_bytes())
+    if companion:
+        quantized = f"{name}_quantized_model.onnx"
+        (tool.folder / quantized).write_bytes((Path(tool.model(name)).parent / quantized).read_bytes())
+    feed = tool.feed("x", np.zeros({"policy8": 225, "threshold": 144}[name], np.float32))
+    done = tool("infer", f"--model_file={model}", f"--input_file={feed}")
+    assert re.findall(r"^\[SIMULATED\] engine (\w+):", done.stdout, re.MULTILINE) == ([engine] if engine else [])
+    assert (done.returncode, "ThresholdedRelu" in done.stdout) == ((0, False) if engine else (1, True))
+
+
 def test_model_info_shows_padding_and_scales_of_integer_outputs(tool: Tool) -> None:
     done = tool("model_info", f"--model_file={tool.model('padded')}")
     assert done.returncode == 0

@@ -4,9 +4,11 @@
 
 Good ones: policy16 policy8 (an Elu MLP, 225 -> 12), plain and padded (two inputs, a CPU Softmax between two subgraphs;
 padded has integer outputs), camera (NV12 picture, NHWC integer outputs with per-channel scales), twins (two inputs of
-equal shape), softend (Softmax on the CPU at the end), older (the policy of another round).
+equal shape), pair (two outputs of equal shape), nhwc (takes channel-last data), softend (Softmax on the CPU at the end),
+older (the policy of another round), threshold (a CPU operator in the middle that the stand-in does not know).
 pool16 (int16, a MaxPool padded at its end only: the vendor's simulator and the vendor's quantised model disagree on it).
 Broken ones: unnormalised (calibrated with values 255 times too large), few (calibrated with two quiet samples),
+constant (calibrated with one value only),
 overflow and overflow16 (one hidden channel a thousand times louder than the others).
 """
 
@@ -121,6 +123,29 @@ def twins() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
     return helper.make_graph(nodes, "twins", inputs, [floats("y", (1, 6, 6, 7))], constants), shapes
 
 
+def pair() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
+    rng = np.random.default_rng(15)
+    constants = [tensor(rng.standard_normal((6, 3, 1, 1)), "w0"), tensor(rng.standard_normal((6, 3, 3, 3)) / 3, "w1")]
+    nodes = [
+        helper.make_node("Conv", ["x", "w0"], ["first"], name="c0"),
+        helper.make_node("Conv", ["x", "w1"], ["second"], name="c1", pads=[1] * 4),
+    ]
+    outputs = [floats("first", (1, 6, 6, 7)), floats("second", (1, 6, 6, 7))]
+    return helper.make_graph(nodes, "pair", [floats("x", (1, 3, 6, 7))], outputs, constants), {"x": (1, 3, 6, 7)}
+
+
+def threshold() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
+    rng = np.random.default_rng(16)
+    constants = [tensor(rng.standard_normal((8, 4, 1, 1)), "w0"), tensor(rng.standard_normal((6, 8, 1, 1)) / 3, "w1")]
+    nodes = [
+        helper.make_node("Conv", ["x", "w0"], ["c"], name="before"),
+        helper.make_node("ThresholdedRelu", ["c"], ["t"], name="threshold", alpha=0.3),
+        helper.make_node("Conv", ["t", "w1"], ["y"], name="after"),
+    ]
+    graph = helper.make_graph(nodes, "threshold", [floats("x", (1, 4, 6, 6))], [floats("y", (1, 6, 6, 6))], constants)
+    return graph, {"x": (1, 4, 6, 6)}
+
+
 def softend() -> tuple[onnx.GraphProto, dict[str, tuple[int, ...]]]:
     rng = np.random.default_rng(13)
     constants = [tensor(rng.standard_normal((40, 16, 1, 1)) / 2, "w")]
@@ -153,11 +178,15 @@ MODELS = {
     "plain": (padded, {}, {}, "featuremap"),
     "camera": (camera, {}, {"remove_node_type": "Dequantize"}, "nv12"),
     "twins": (twins, {}, {}, "featuremap"),
+    "pair": (pair, {}, {}, "featuremap"),
+    "nhwc": (pair, {}, {}, "featuremap"),
+    "threshold": (threshold, {}, {}, "featuremap"),
     "softend": (softend, {}, {}, "featuremap"),
     "pool16": (pool, {"optimization": "set_all_nodes_int16"}, {}, "featuremap"),
     "older": (older, {}, {}, "featuremap"),
     "unnormalised": (policy, {}, {}, "featuremap"),
     "few": (policy, {}, {}, "featuremap"),
+    "constant": (policy, {}, {}, "featuremap"),
     "overflow": (overflow, {}, {}, "featuremap"),
     "overflow16": (overflow, {"optimization": "set_all_nodes_int16"}, {}, "featuremap"),
 }
@@ -169,6 +198,8 @@ def calibration(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> 
     data = rng.standard_normal((SAMPLES, *shape)).astype(np.float32)
     if name == "unnormalised":
         return data * np.float32(255)
+    if name == "constant":
+        return np.full_like(data, 0.5)
     return data[:2] * np.float32(0.15) if name == "few" else data
 
 
@@ -193,7 +224,7 @@ def settings(name: str, shapes: dict[str, tuple[int, ...]]) -> dict[str, dict[st
             "input_type_train": "rgb" if picture else each("featuremap"),
             "input_type_rt": kind if picture else each("featuremap"),
             "input_layout_train": each("NCHW"),
-            "input_layout_rt": "" if picture else each("NCHW"),
+            "input_layout_rt": "" if picture else each("NHWC" if name == "nhwc" else "NCHW"),
             "norm_type": "data_scale" if picture else each("no_preprocess"),
             **({"scale_value": 0.003921568627451} if picture else {}),
         },

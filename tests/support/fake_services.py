@@ -128,6 +128,7 @@ class Stages(
             board_vs_float=compared(0.001),
             board_vs_quantized=compared(0.0),
             latency=[latency],
+            engine="compiled",
         )
         async for answer in self.stage("board", request, context, board_agent_pb2.RunModelResponse, result):
             yield answer

@@ -55,11 +55,23 @@ class Desk:
     log: list[str] = field(default_factory=list)
     peak_memory_bytes: int = 0
     """Largest resident memory of a tool so far."""
+    engines: set[str] = field(default_factory=set)
+    """What a stand-in computed outputs with so far."""
 
     @property
     def simulated(self) -> bool:
         """The board is a stand-in."""
         return self.watch.simulated
+
+    @property
+    def engine(self) -> str:
+        """What computed the outputs: `board`, or on a stand-in what it names, several with commas."""
+        return ",".join(sorted(self.engines)) or "unknown" if self.simulated else "board"
+
+    @property
+    def ran_compiled_code(self) -> bool:
+        """The outputs are those of the compiled code, not of the quantised model in its place."""
+        return self.engine in ("board", "compiled")
 
     @property
     def model(self) -> Path:
@@ -76,6 +88,8 @@ class Desk:
         """Run a tool in the private folder and learn its versions."""
         run = await self.tool.run(command, self.folder, timeout_s, (lambda s, t: None) if quiet else self.note)
         self.peak_memory_bytes = max(self.peak_memory_bytes, run.peak_memory_bytes)
+        if run.header.engine:
+            self.engines.add(run.header.engine)
         if run.header.hbrt:
             self.watch.learn(run.header)
         return run

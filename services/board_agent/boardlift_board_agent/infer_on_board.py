@@ -53,6 +53,7 @@ async def infer_on_board(bench: Bench, tensors: tuple[TensorSpec, ...]) -> None:
         bench.emit.progress("infer", 0.05 + 0.55 * done / total, done, total)
 
     answer = await run_samples(samples, tensors, bench.folder, run, tell)
+    bench.result.engine = bench.engine
     bench.result.board_outputs.CopyFrom(await bench.store.put_bytes(save_arrays(answer.outputs), NPZ))
     await _compare(bench, answer)
 
@@ -72,5 +73,5 @@ async def _compare(bench: Bench, answer: Inference) -> None:
     against_float, against_quantized = differences["reference_outputs"], differences["quantized_outputs"]
     bench.result.board_vs_float.extend(convert.comparison_message(d, simulated, source) for d in against_float)
     bench.result.board_vs_quantized.extend(convert.comparison_message(d, simulated, source) for d in against_quantized)
-    parted = locate_divergence(against_float, against_quantized, answer.plain_copies)
+    parted = locate_divergence(against_float, against_quantized, answer.plain_copies, bench.ran_compiled_code)
     bench.result.findings.extend(convert.divergence_to_finding(item) for item in parted)

@@ -21,6 +21,7 @@ _BUILDER = re.compile(r"The model builder version = (\S+)")
 _LOAD = re.compile(r"Load model to DDR cost ([\d.]+)ms")
 _SKEW = re.compile(r"hbrt library version (\S+) and the model build version (\S+) detected")
 _CODE = re.compile(r"error code:\s*(-\d+)")
+_ENGINE = re.compile(r"^\[SIMULATED\] engine (\w+):", re.MULTILINE)
 _ERROR_LINE = re.compile(r"^\[E\]|error code:|\bfailed\b", re.IGNORECASE)
 _BLOCK = re.compile(r"^(input|output)\[(\d+)\]:\s*$")
 _WINDOW = re.compile(
@@ -63,6 +64,9 @@ class Header:
     """Error lines."""
     error_code: int | None
     """The runtime's first error code."""
+    engine: str = ""
+    """What a stand-in computes outputs with, `compiled` or `runtime`; empty on a board, and where nothing is inferred.
+    """
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,7 @@ def parse_header(text: str) -> Header:
         skew=(skew[1], skew[2]) if skew else None,
         errors=tuple(line[:500] for line in lines[:20]),
         error_code=int(code[1]) if code else None,
+        engine=_first(_ENGINE, text),
     )
 
 

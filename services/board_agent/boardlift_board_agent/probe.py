@@ -126,30 +126,6 @@ def read_board(root: Path, work: Path, som: SomStatus | None = None) -> BoardRea
     return BoardReading(absent=absent, **facts)  # type: ignore[arg-type]
 
 
-def other_bpu_users(root: Path, own: frozenset[int]) -> tuple[int, ...] | None:
-    """Process ids that hold the BPU open and are not ours; None when that can not be seen.
-
-    Args:
-        root: `/`; a simulated board has no processes.
-        own: our own process and its children.
-    """
-    processes = root / "proc"
-    if root != Path("/") or not (root / "dev/bpu").exists():
-        return None
-    found = []
-    for entry in processes.iterdir():
-        if entry.name.isdigit() and int(entry.name) not in own and _holds_bpu(entry / "fd"):
-            found.append(int(entry.name))
-    return tuple(sorted(found))
-
-
-def _holds_bpu(folder: Path) -> bool:
-    try:
-        return any(str(link.readlink()).startswith("/dev/bpu") for link in folder.iterdir())
-    except OSError:
-        return False  # another user's process, or one that has ended
-
-
 def _heat(som: SomStatus | None, part: str) -> float | None:
     return som.temperature(part) if som else None
 

@@ -86,6 +86,18 @@ async def test_wrong_outputs_point_to_the_board(start_agent, call, materials) ->
     assert "BOARD_DIFFERS_FROM_QUANTIZED" in codes(result)
 
 
+async def test_the_result_names_the_engine_and_never_calls_the_quantised_model_a_check(
+    start_agent, call, materials
+) -> None:
+    caller = call(start_agent())
+    result = await caller.result(await caller.request(materials["policy8"]))
+    assert result.engine == "compiled" and "COMPILED_CODE_NOT_RUN" not in codes(result)
+    item = materials["threshold"]
+    request = await caller.request(item, quantized_model=await caller.upload(item.quantized))
+    result = await caller.result(request)
+    assert result.engine == "runtime" and "COMPILED_CODE_NOT_RUN" in codes(result)
+
+
 async def test_version_skew_is_reported_and_takes_the_board_out(start_agent, call, materials) -> None:
     agent = start_agent(simulator_sick="skew")
     caller = call(agent)

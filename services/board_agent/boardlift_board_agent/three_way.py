@@ -30,6 +30,7 @@ def locate_divergence(
     board_vs_float: list[OutputDifference],
     board_vs_quantized: list[OutputDifference],
     plain_copies: tuple[str, ...],
+    compiled_code: bool = True,
     cosine_floor: float = 0.98,
 ) -> list[Divergence]:
     """Names the stage at fault, per output.
@@ -38,9 +39,13 @@ def locate_divergence(
         board_vs_float: board against the user's float model.
         board_vs_quantized: board against the quantised model; empty when that was not run.
         plain_copies: outputs whose memory was written without the stride.
+        compiled_code: the outputs are those of the compiled code. False when a stand-in ran the quantised model in its
+            place: then board and quantised model are one thing, and their agreement is none.
         cosine_floor: below this the quantised model itself counts as distorted.
     """
     found = [_plain(name) for name in plain_copies]
+    if not compiled_code:
+        found.append(_NOT_RUN)
     quantized = {d.output: d for d in board_vs_quantized}
     for difference in board_vs_float:
         twin = quantized.get(difference.output)
@@ -48,7 +53,7 @@ def locate_divergence(
             continue
         if _same(twin):
             if not difference.figures["cosine"] >= cosine_floor:
-                found.append(_quantiser(difference))
+                found.append(_quantiser(difference, compiled_code))
         elif difference.output not in plain_copies:
             found.append(_board(twin))
     return found
@@ -69,13 +74,25 @@ def _plain(output: str) -> Divergence:
     )
 
 
-def _quantiser(difference: OutputDifference) -> Divergence:
+_NOT_RUN = Divergence(
+    "unknown",
+    "COMPILED_CODE_NOT_RUN",
+    "warning",
+    "The simulated board ran the quantised model in place of the compiled code (it does not know an operator on the "
+    "CPU, or was told to): nothing here is a check of the compiled code.",
+    "board",
+    "Run the model on a real board; the simulation's bit check covers the code of the BPU.",
+)
+
+
+def _quantiser(difference: OutputDifference, compiled_code: bool) -> Divergence:
+    agree = f"Board and quantised model agree on {difference.output}; both leave"
+    alone = f"On {difference.output} the quantised model, which ran in place of the compiled code, leaves"
     return Divergence(
         "quantiser",
         "QUANTIZED_MODEL_DISTORTED",
         "warning",
-        f"Board and quantised model agree on {difference.output}; both leave the float model "
-        f"(cosine {difference.figures['cosine']:.6f}).",
+        f"{agree if compiled_code else alone} the float model (cosine {difference.figures['cosine']:.6f}).",
         difference.output,
         "Look at calibration data and precision, not at the board.",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,11 +15,12 @@ from boardlift.errors import BoardliftError, PreconditionError
 from boardlift_servicekit.tool import ToolCommand, run_tool
 
 from boardlift_board_agent.board_tool import BoardTool
+from boardlift_board_agent.bpu_users import foreign_bpu_users
 from boardlift_board_agent.health import FAILURE_LIMIT, Fact, HealthLimits, RuntimeState, in_rotation, judge_health
 from boardlift_board_agent.hold_governor import GovernorKeeper
 from boardlift_board_agent.parse_report import Header
 from boardlift_board_agent.parse_somstatus import SomStatus, parse_somstatus
-from boardlift_board_agent.probe import BoardFacts, BoardReading, other_bpu_users, probe_board, read_board
+from boardlift_board_agent.probe import BoardFacts, BoardReading, probe_board, read_board
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class BoardWatch:
         som = await self._somstatus()
         reading = await asyncio.to_thread(read_board, self._root, self._work, som)
         idle = not running and not self.busy_job
-        users = other_bpu_users(self._root, frozenset()) if idle else None
+        users = await asyncio.to_thread(foreign_bpu_users, self._root, os.getpid(), not idle)
         if self.governor.stuck and idle:
             self.governor.restore()
         stuck = self.governor.stuck
