@@ -39,6 +39,8 @@ LIMIT_S: Final = 1800.0
 """Longest life of a diagnosis, waiting included."""
 _TRIES: Final = 3
 _LOOK_S: Final = 2.0
+_RETURN_S: Final = 20.0
+"""Boards renew their presence every 5 s and count as gone after 15 s: so long after NATS was away none is missed."""
 _MOST_BYTES: Final = 768_000
 _KEPT: Final = 4096
 _log = structlog.get_logger(__name__)
@@ -97,6 +99,8 @@ class _Diagnosis:
         self._avoid: list[str] = []
         self._begun = ""
         self._done = False
+        self._reconnects = 0
+        self._patient_until = 0.0
 
     async def begin(self) -> None:
         """Listen, then queue the task."""
@@ -117,30 +121,45 @@ class _Diagnosis:
             if not self._client.is_closed:
                 await subscription.unsubscribe()
         if self._task.attempt and not self._done:
-            await self._withdraw()
-            await publish_stop(self._client, queue_pb2.StopStage(job_id=self._task.job_id))
+            try:
+                await self._withdraw()
+                await publish_stop(self._client, queue_pb2.StopStage(job_id=self._task.job_id))
+            except UnavailableError as error:
+                _log.info("diagnosis_left_to_its_deadline", error=error.message)
 
     async def events(self) -> AsyncIterator[Response]:
         """Yield what is heard until the outcome."""
         text = f"queued for {self._place}"
         yield Response(log=toolchain_pb2.LogLine(text=text, source="boardlift"))
-        reconnects = self._client.stats["reconnects"]
+        self._reconnects = self._client.stats["reconnects"]
         while True:
             if time.time_ns() > self._task.deadline_time.ToNanoseconds():
                 raise DeadlineError("No board has answered in time.", reason="DIAGNOSIS_DEADLINE_EXCEEDED")
             try:
                 message = await asyncio.wait_for(self._heard.get(), _LOOK_S)
             except asyncio.TimeoutError:
-                if self._client.stats["reconnects"] != reconnects:  # the outcome may have been missed: ask again
-                    reconnects = self._client.stats["reconnects"]
-                    await self._queue()
-                await self._look()
+                await self._look_if_possible()
                 continue
             event = await self._read(message)
             if event is not None:
                 yield event
             if self._done:
                 return
+
+    async def _look_if_possible(self) -> None:
+        """Look after the task, with patience for a queue that is away and for boards that have not come back to it."""
+        try:
+            reconnects = self._client.stats["reconnects"]
+            if reconnects != self._reconnects:
+                await self._queue()  # the outcome may have been missed: ask again
+                self._reconnects = reconnects
+            await self._look()
+        except UnavailableError as error:
+            _log.info("queue_away", error=error.message)
+            self._patient_until = time.monotonic() + _RETURN_S
+        except PreconditionError:
+            if time.monotonic() > self._patient_until:
+                raise
 
     async def _look(self) -> None:
         """Queue it elsewhere when the board it waits for is gone; raises when nobody is left who could do it."""
