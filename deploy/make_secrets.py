@@ -189,7 +189,7 @@ class Secrets:
             allowed = [n for n, p in people.items() if server == "orchestrator" or p["kind"] == "users"]
             allowed += ["orchestrator"] if server in STAGES and "orchestrator" in lines else []
             (self.folder / server).mkdir(exist_ok=True)
-            _replace(self.folder / server / "tokens", "".join(lines[n] for n in sorted(set(allowed))))
+            _rewrite(self.folder / server / "tokens", "".join(lines[n] for n in sorted(set(allowed))))
 
     def _write_nats(self) -> None:
         operator, account, system = (self._key("", name) for name in ("operator", "account", "system"))
@@ -225,6 +225,18 @@ class Secrets:
 def _replace(path: Path, text: str) -> None:
     path.unlink(missing_ok=True)
     path.write_text(text)
+    path.chmod(0o444)
+
+
+def _rewrite(path: Path, text: str) -> None:
+    """Write into the same file: a container that has it mounted sees the new text, and the server reads it again."""
+    if not path.exists():
+        _replace(path, text)
+        return
+    path.chmod(0o644)
+    with path.open("r+") as file:
+        file.write(text)
+        file.truncate()
     path.chmod(0o444)
 
 

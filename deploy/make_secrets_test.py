@@ -82,6 +82,15 @@ def test_a_dialled_board_is_known_by_its_certificate_and_knows_its_caller(lab):
             TokenTable.load(lab / server / "tokens").authenticate(f"Bearer {calls[0]}")
 
 
+def test_a_tokens_file_stays_the_same_file_so_that_whoever_has_it_mounted_sees_the_change(lab):
+    tokens = lab / "compiler/tokens"
+    before, inode = tokens.read_text(), tokens.stat().st_ino
+    assert make(lab, "user", "carol").returncode == 0
+    assert "carol " in tokens.read_text() and tokens.stat().st_ino == inode
+    assert make(lab, "revoke", "carol").returncode == 0
+    assert tokens.read_text() == before and tokens.stat().st_ino == inode and tokens.stat().st_mode & 0o777 == 0o444
+
+
 def test_boards_tokens_open_the_orchestrator_only(lab):
     board = (lab / "boards/x5-1/token").read_text().strip()
     alice = (lab / "users/alice/token").read_text().strip()

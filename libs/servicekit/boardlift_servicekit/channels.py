@@ -8,6 +8,8 @@ from typing import Any
 
 import grpc
 
+from boardlift_servicekit.watched_file import WatchedFile
+
 OPTIONS = [
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
@@ -27,7 +29,7 @@ class ChannelSettings:
     """How this process reaches other servers."""
 
     token_file: Path | None = None
-    """File with the bearer token to send; none sends no token."""
+    """File with the bearer token to send, read again when it changes; none sends no token."""
     tls_ca: Path | None = None
     """CA certificate in PEM; set means TLS."""
     tls_client_cert: Path | None = None
@@ -61,16 +63,17 @@ def connect(address: str, settings: ChannelSettings | None = None, *, server_nam
 def _token_interceptors(token_file: Path | None) -> list[Any]:
     if token_file is None:
         return []
-    token = token_file.read_text().strip()
+    token = WatchedFile(token_file, lambda path: path.read_text().strip())
     return [_UnaryUnary(token), _UnaryStream(token), _StreamUnary(token), _StreamStream(token)]
 
 
 class _Token:
-    def __init__(self, token: str) -> None:
-        self._pair = ("authorization", f"Bearer {token}")
+    def __init__(self, token: WatchedFile[str]) -> None:
+        self._token = token
 
     def _with_token(self, details: Any) -> Any:
-        metadata = grpc.aio.Metadata(*(tuple(pair) for pair in details.metadata or ()), self._pair)
+        own = ("authorization", f"Bearer {self._token.value}")
+        metadata = grpc.aio.Metadata(*(tuple(pair) for pair in details.metadata or ()), own)
         return details._replace(metadata=metadata)
 
 

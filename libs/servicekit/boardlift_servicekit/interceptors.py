@@ -13,6 +13,7 @@ import structlog
 from boardlift.errors import BoardliftError, InternalError, to_status
 
 from boardlift_servicekit.access import ANONYMOUS, Principal, TokenTable, authorize
+from boardlift_servicekit.watched_file import WatchedFile
 
 _LOG = structlog.get_logger()
 _CALLER: ContextVar[Principal] = ContextVar("caller", default=ANONYMOUS)
@@ -27,7 +28,7 @@ _CONTEXT_KEYS = {"x-job-id": "job", "x-stage": "stage", "x-variant": "variant", 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc.aio has no type information
     """Authenticates, binds log context, and turns every exception into a status with one ErrorInfo."""
 
-    def __init__(self, service: str, tokens: TokenTable | None) -> None:
+    def __init__(self, service: str, tokens: WatchedFile[TokenTable] | None) -> None:
         """Serve as `service`; without tokens every caller is anonymous and may do everything."""
         self._service = service
         self._tokens = tokens
@@ -38,7 +39,8 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         if handler is None or details.method.startswith(_OPEN):
             return handler
         metadata = dict(details.invocation_metadata)
-        call = _Call(self._service, self._tokens, details.method, metadata)
+        tokens = self._tokens.value if self._tokens is not None else None
+        call = _Call(self._service, tokens, details.method, metadata)
         if handler.response_streaming:
             inner = handler.stream_stream if handler.request_streaming else handler.unary_stream
             make = (

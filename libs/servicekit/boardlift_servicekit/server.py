@@ -22,6 +22,7 @@ from grpc_reflection.v1alpha import reflection
 from boardlift_servicekit.access import TokenTable
 from boardlift_servicekit.interceptors import CallInterceptor
 from boardlift_servicekit.settings import from_environment
+from boardlift_servicekit.watched_file import WatchedFile
 
 _LOG = structlog.get_logger()
 _OPTIONS = [
@@ -46,7 +47,7 @@ class ServerSettings:
     tls_client_ca: Path | None = None
     """CA of client certificates in PEM; set means that clients must show one."""
     tokens_file: Path | None = None
-    """Tokens that may call, see `access.py`; none lets everybody in and is allowed on loopback only."""
+    """Tokens that may call, see `access.py`; read again when it changes. None lets everybody in, on loopback only."""
     insecure: bool = False
     """Listen beyond loopback without TLS and tokens, for a network that is closed by other means."""
     stop_grace: timedelta = timedelta(seconds=10)
@@ -80,7 +81,7 @@ class Host:
         _check_exposure(settings)
         self._name = name
         self._settings = settings
-        tokens = TokenTable.load(settings.tokens_file) if settings.tokens_file else None
+        tokens = WatchedFile(settings.tokens_file, TokenTable.load) if settings.tokens_file else None
         self._server = grpc.aio.server(interceptors=[CallInterceptor(name, tokens)], options=_OPTIONS)
         self._health = health_aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
