@@ -229,7 +229,7 @@ async def test_a_wrong_board_behind_the_address_is_refused_and_named(
         assert time.monotonic() < end
         await asyncio.sleep(0.3)
     shown = lab.command("boards", "show", "lost")
-    assert "out of rotation" in shown and "sim-1" in shown
+    assert "out of rotation: DIAL_WRONG_BOARD" in shown and "sim-1" in shown
     before = lab.runs("sim-1")
     job = await submit(channel, tmp_path, inputs, PERCENTILE, board="lost")
     await asyncio.sleep(8)

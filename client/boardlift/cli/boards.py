@@ -87,9 +87,12 @@ def show(session: Session, board_id: str) -> int:
 
 
 def status_of(board: Board) -> str:
-    """Return offline, out of rotation, busy or free."""
+    """Return offline, busy, free, or out of rotation with the reason's code."""
     if not board.online:
         return "offline"
     if board.busy_job or board.lease_holder:
         return f"busy with {board.busy_job or board.lease_holder}"
-    return "free" if board.in_rotation else "out of rotation"
+    if board.in_rotation:
+        return "free"
+    codes = [finding.code for finding in board.findings if finding.severity == "error"]
+    return f"out of rotation: {', '.join(codes)}" if codes else "out of rotation"

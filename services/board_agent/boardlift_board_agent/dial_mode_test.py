@@ -10,6 +10,7 @@ from boardlift_servicekit.channels import ChannelSettings
 from boardlift_servicekit.server import ServerSettings
 
 from boardlift_board_agent.dial_mode import check_mode, dial_address
+from boardlift_board_agent.doctor import _mode
 from boardlift_board_agent.settings import AllSettings, Settings
 
 SOMEWHERE = "192.0.2.1:7400"
@@ -55,6 +56,24 @@ def test_a_board_that_pulls_needs_none_of_it():
 )
 def test_where_it_is_dialled(listen, given, address):
     assert dial_address(settings(listen, dial_address=given), 5061) == address
+
+
+@pytest.mark.parametrize(
+    ("made", "state", "words"),
+    [
+        (settings(), "missing", "no NATS"),
+        (settings(nats=("nats://x5:4222",)), "ok", "pull: takes work from nats://x5:4222"),
+        (settings("192.0.2.7:7403", mode="dial", orchestrator=SOMEWHERE), "ok", "calls 192.0.2.7:7403"),
+        (settings(mode="dial", orchestrator=SOMEWHERE, dial_address="x5.lab:1"), "ok", "calls x5.lab:1"),
+        (settings("unix:/x", mode="dial", orchestrator=SOMEWHERE, dial_address="x5.lab:1"), "ok", "calls x5.lab:1"),
+        (settings(mode="dial"), "fail", "must register somewhere"),
+        (settings("unix:/run/agent", mode="dial", orchestrator=SOMEWHERE), "fail", "unix:/run/agent"),
+    ],
+)
+def test_the_doctor_says_how_work_comes(made, state, words):
+    check = _mode(made)
+    assert check.state == state and words in check.detail
+    assert bool(check.remedy) is (state != "ok")
 
 
 def test_the_program_says_so_and_ends(tmp_path):

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
-from boardlift.errors import BoardliftError
+from boardlift.errors import BoardliftError, InvalidInputError
 from boardlift.v1 import toolchain_pb2, toolchain_pb2_grpc
 from boardlift_servicekit.channels import connect
 
 from boardlift_board_agent.board_tool import BoardTool, passed_variables
+from boardlift_board_agent.dial_mode import DIAL, check_mode, dial_address
 from boardlift_board_agent.find_sampler import find_sampler
 from boardlift_board_agent.health import HealthLimits
 from boardlift_board_agent.hold_governor import GovernorKeeper
@@ -59,6 +60,7 @@ async def examine(settings: AllSettings) -> list[Check]:
                if f.code != "RUNTIME_MISSING"]  # fmt: skip
     checks += _governor(keeper)
     checks.append(_state_folder(own.state_dir))
+    checks.append(_mode(settings))
     checks.append(await _orchestrator(settings))
     return checks
 
@@ -138,6 +140,21 @@ def _state_folder(folder: Path) -> Check:
             return Check("state folder", "ok", f"{folder} is writable")
     except OSError as error:
         return Check("state folder", "fail", f"{folder}: {error.strerror}", "Correct BOARDLIFT_STATE_DIR.")
+
+
+def _mode(settings: AllSettings) -> Check:
+    own = settings.own
+    try:
+        check_mode(settings)
+        if own.mode == DIAL:
+            port = settings.server.listen.rpartition(":")[2]
+            address = dial_address(settings, int(port) if port.isdigit() else 0)
+            return Check("mode", "ok", f"dial: the orchestrator calls {address}")
+    except InvalidInputError as error:
+        return Check("mode", "fail", error.message, error.remedy)
+    if own.nats:
+        return Check("mode", "ok", f"pull: takes work from {', '.join(own.nats)}")
+    return Check("mode", "missing", "pull, but no NATS is set: takes no work", "Set BOARDLIFT_NATS.")
 
 
 async def _orchestrator(settings: AllSettings) -> Check:
