@@ -205,6 +205,8 @@ MACHINE_KINDS = (
 SILENT_KINDS = (
     _row("CRASH", None, "The tool crashed by signal {subject}.",
          "If it repeats, the model triggers a fault of the tool: the evidence shows its last step."),
+    _row("CONV_BIAS_CRASH", None, "The tool dies on Conv {subject}: it folds the constant Add in front into a bias"
+         " that is not there.", "Give the Conv a bias; zeros will do.", cure="fold-channel-add"),
     _row("CPU_UNSUPPORTED", None, "The processor lacks vector instructions the toolchain was built with.",
          "Use an x86-64 machine with AVX2; pass the host CPU through to a virtual machine.", user_fault=False),
     _row("KILLED", None, "Something else ended the tool (signal {subject}); often the system's memory guard.",

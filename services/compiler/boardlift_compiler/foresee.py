@@ -13,13 +13,17 @@ from boardlift_compiler.findings import Finding
 from boardlift_compiler.read_model import ModelSummary, Node
 from boardlift_compiler.spec import CompileSpec
 
-BORDER_CODES = frozenset({"AVERAGEPOOL_BORDER_WRONG", "INT16_MAXPOOL_BORDER_WRONG", "INT16_CONV_BORDER_DIFFERS"})
+BORDER_CODES = frozenset(
+    {"AVERAGEPOOL_BORDER_WRONG", "INT16_MAXPOOL_BORDER_WRONG", "INT16_CONV_BORDER_DIFFERS", "ARGMAX_INT8_WRAPS",
+     "DEPTH_TO_SPACE_COSTLY"}
+)  # fmt: skip
 """Findings that no log shows: the tool's own comparison does not see them."""
 
 
 def foresee(spec: CompileSpec, model: ModelSummary) -> list[Finding]:
     """Return what is to be expected of compiling this model this way."""
     found: list[Finding] = []
+    makers = {output: node for node in model.nodes for output in node.outputs}
     for node in model.nodes:
         found += _placement(node, model, spec)
         if spec.wants_int16:
@@ -30,6 +34,8 @@ def foresee(spec: CompileSpec, model: ModelSummary) -> list[Finding]:
                 )
         found += _borders(node, spec)
         found += _batch(node, model)
+        found += _argument(node, model, spec, makers)
+        found += _shuffle(node, model)
     return found
 
 
@@ -100,4 +106,43 @@ def _batch(node: Node, model: ModelSummary) -> Iterator[Finding]:
             f"{node.name}: a Reshape with the batch written as 1 makes calibration 4 to 6 times slower.",
             node.name,
             "Write -1 in its place (transform pass free-batch).",
+        )
+
+
+ENTRIES = 128
+KEEP_CHANNELS = frozenset({"Relu", "Clip", "Sigmoid", "LeakyRelu", "Elu", "BatchNormalization", "Resize", "Softmax"})
+
+
+def _argument(node: Node, model: ModelSummary, spec: CompileSpec, makers: dict[str, Node]) -> Iterator[Finding]:
+    if node.op_type not in ("ArgMax", "ArgMin") or node.attributes.get("axis", 0) not in (1, -3) or spec.wants_int16:
+        return
+    if any(o.node == node.name and (o.device == "CPU" or o.input_type == "int16") for o in spec.nodes):
+        return
+    if node.name in spec.calibration.run_on_cpu:
+        return
+    source = makers.get(node.inputs[0])
+    while source is not None and source.op_type in KEEP_CHANNELS:
+        source = makers.get(source.inputs[0])
+    weight = model.weights.get(source.inputs[1]) if source is not None and source.op_type == "Conv" else None
+    if weight is not None and weight.shape[0] > ENTRIES:
+        yield Finding(
+            "ARGMAX_INT8_WRAPS",
+            "error",
+            f"{node.name}: its result is an int8 on the BPU, which counts to 127 of {weight.shape[0]} entries; what lies"
+            " above comes out negative, in the compiled code too.",
+            node.name,
+            "Ask for this node in int16, or let transform pass softmax-on-last-axis move it to the CPU.",
+        )
+
+
+def _shuffle(node: Node, model: ModelSummary) -> Iterator[Finding]:
+    block = node.attributes.get("blocksize", 2)
+    if node.op_type == "DepthToSpace" and isinstance(block, int) and block > 2:
+        yield Finding(
+            "DEPTH_TO_SPACE_COSTLY",
+            "warning",
+            f"{node.name}: on the BPU a block of {block} is stored with one channel padded to 64 or 128, 10 to 60 times"
+            " the time of a block of 2.",
+            node.name,
+            "Transform pass split-depth-to-space writes it in cheap forms.",
         )

@@ -11,6 +11,7 @@ from boardlift_compiler.detect_fallbacks import placement_reasons
 from boardlift_compiler.explain_failure import StageFailure, explain_run, make_failure
 from boardlift_compiler.findings import Finding
 from boardlift_compiler.foresee import foresee
+from boardlift_compiler.name_crash import name_crash
 from boardlift_compiler.name_graph import neutral_graph_name
 from boardlift_compiler.parse_log import LogFacts, ParseError
 from boardlift_compiler.preflight import check_model
@@ -71,7 +72,7 @@ async def check_placement(
     (folder.path / MODEL_FILE).write_bytes(neutral_graph_name(raw))
     run = await run_mapper(toolchain, ARGUMENTS, folder, limits=limits, hooks=hooks, tracker=ProgressTracker())
     outcome.run, outcome.facts, outcome.console = run, run.facts, run.console
-    outcome.failure = explain_run(run.end, run.facts, needs_model=False)
+    outcome.failure = name_crash(explain_run(run.end, run.facts, needs_model=False), model)
     if outcome.failure is None:
         try:
             run.facts.require_tables()

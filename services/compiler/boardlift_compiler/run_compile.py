@@ -11,6 +11,7 @@ from boardlift_compiler.detect_fallbacks import find_fallbacks, placement_reason
 from boardlift_compiler.explain_failure import StageFailure, explain_run, make_failure
 from boardlift_compiler.findings import Finding
 from boardlift_compiler.foresee import BORDER_CODES, foresee
+from boardlift_compiler.name_crash import name_crash
 from boardlift_compiler.name_graph import neutral_graph_name, sort_constants
 from boardlift_compiler.parse_log import LogFacts, ParseError
 from boardlift_compiler.parse_reports import (
@@ -165,7 +166,7 @@ def _collect(
     run: MapperRun, folder: RunFolder, outcome: CompileOutcome, model: ModelSummary, data: CalibrationSet | None
 ) -> None:
     outcome.run, outcome.facts, outcome.console = run, run.facts, run.console
-    outcome.failure = explain_run(run.end, run.facts, expect_march=MARCH)
+    outcome.failure = name_crash(explain_run(run.end, run.facts, expect_march=MARCH), model)
     if outcome.failure is None:
         outcome.failure = _read_products(folder, outcome)
     if outcome.failure is not None:

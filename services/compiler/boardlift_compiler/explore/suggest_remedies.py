@@ -1,4 +1,7 @@
-"""Name what would bring CPU nodes back to the BPU: a precision, a placement, or a rewrite; pure."""
+"""Name what would bring CPU nodes back to the BPU, or make costly BPU nodes cheap; pure.
+
+A remedy is a precision, a placement, or a rewrite.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,7 @@ PASS_OF_TYPE = {
 }
 """Operator that is on the CPU -> transform pass that writes it another way."""
 GROUPED_CONV, LAST_AXIS, LIFT = "dense-grouped-conv", "softmax-on-last-axis", "lift-to-4d"
+SHUFFLE = "split-depth-to-space"
 MOVED_BY_TOOL = ("Relu", "Softmax", "Reshape", "Transpose", "MaxPool", "AveragePool", "GlobalAveragePool")
 """Types for which the tool honours run_on_bpu in some places."""
 
@@ -53,15 +57,16 @@ class Suggestion:
 
 
 def suggest_remedies(cpu_nodes: Sequence[str], model: ModelSummary, spec: CompileSpec) -> list[Suggestion]:
-    """Return remedies for nodes on the CPU.
+    """Return remedies for nodes on the CPU, and for nodes on the BPU in a form known to be dear.
 
     Args:
         cpu_nodes: Names of nodes on the CPU as the tool prints them.
         model: The model.
         spec: How it is compiled now.
     """
+    costly = _costly(model, cpu_nodes)
     if not cpu_nodes:
-        return []
+        return costly
     known = {n.name: n for n in model.nodes}
     nodes = [known[name] for name in cpu_nodes if name in known]
     found = _precision(nodes, cpu_nodes, model, spec)
@@ -71,7 +76,17 @@ def suggest_remedies(cpu_nodes: Sequence[str], model: ModelSummary, spec: Compil
         text = "Ask the tool to move them to the BPU; it does so between BPU neighbours only."
         placed = spec.with_calibration(run_on_bpu=asked)
         found.append(Suggestion("run-on-bpu", "placement", movable, text, spec=placed))
-    return found + _transforms(nodes, model)
+    return found + _transforms(nodes, model) + costly
+
+
+def _costly(model: ModelSummary, cpu_nodes: Sequence[str]) -> list[Suggestion]:
+    def dear(node: Node) -> bool:
+        block = node.attributes.get("blocksize", 2)
+        return node.op_type == "DepthToSpace" and isinstance(block, int) and block > 2 and node.name not in cpu_nodes
+
+    nodes = tuple(n.name for n in model.nodes if dear(n))
+    text = "Write DepthToSpace as blocks of 2 or as Transposes: any other block is stored with channels padded to 64."
+    return [Suggestion(SHUFFLE, "transform", nodes, text, SHUFFLE)] if nodes else []
 
 
 def _precision(

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from boardlift_compiler.explore.suggest_remedies import GROUPED_CONV, LAST_AXIS, LIFT, PASS_OF_TYPE, suggest_remedies
+from boardlift_compiler.explore.suggest_remedies import (
+    GROUPED_CONV,
+    LAST_AXIS,
+    LIFT,
+    PASS_OF_TYPE,
+    SHUFFLE,
+    suggest_remedies,
+)
 from boardlift_compiler.read_model import ModelSummary, Node, Weight
 from boardlift_compiler.spec import CalibrationSpec, CompileSpec
 
@@ -51,7 +58,15 @@ def test_no_cpu_node_needs_no_remedy():
     assert suggest_remedies([], model(SOFTMAX), CompileSpec()) == []
 
 
+@pytest.mark.parametrize(("block", "cpu", "passes"), [(3, [], [SHUFFLE]), (2, [], []), (3, ["shuffle"], [])])
+def test_a_costly_node_on_the_bpu_gets_its_pass(block, cpu, passes):
+    node = Node("shuffle", "DepthToSpace", "", ("x",), ("y",), {"blocksize": block})
+    found = suggest_remedies(cpu, model(node), CompileSpec())
+    assert [s.transform_pass for s in found if s.kind == "transform"] == passes
+    assert all(s.nodes == ("shuffle",) for s in found)
+
+
 def test_every_pass_that_is_named_exists():
     text = "\n".join(p.read_text(encoding="utf-8") for p in PASSES.glob("*.py") if not p.name.endswith("_test.py"))
     known = set(re.findall(r'\bid="([a-z0-9-]+)"', text))
-    assert {*PASS_OF_TYPE.values(), GROUPED_CONV, LAST_AXIS, LIFT} <= known
+    assert {*PASS_OF_TYPE.values(), GROUPED_CONV, LAST_AXIS, LIFT, SHUFFLE} <= known

@@ -1,0 +1,31 @@
+"""A crash of the tool leaves no reason: look in the model for what is known to kill it; pure."""
+
+from __future__ import annotations
+
+from boardlift_compiler.explain_failure import StageFailure, make_failure
+from boardlift_compiler.read_model import ModelSummary, Node
+
+
+def name_crash(failure: StageFailure | None, model: ModelSummary) -> StageFailure | None:
+    """Return the failure with the node at fault when it is a crash and the model holds what explains it.
+
+    Nothing is refused beforehand for this: the same form passes where the tool has folded the Add away before.
+    """
+    if failure is None or failure.code != "CRASH":
+        return failure
+    makers = {output: node for node in model.nodes for output in node.outputs}
+    found = [node.name or node.op_type for node in model.nodes if _lacks_bias(node, makers, model)]
+    if not found:
+        return failure
+    return make_failure("CONV_BIAS_CRASH", ", ".join(found[:8]), failure.evidence, failure.exit_code)
+
+
+def _lacks_bias(node: Node, makers: dict[str, Node], model: ModelSummary) -> bool:
+    """True for an unpadded Conv without bias behind an Add of a constant, moves between them left out."""
+    pads = node.attributes.get("pads", ())
+    if node.op_type != "Conv" or len(node.inputs) != 2 or (isinstance(pads, tuple) and any(pads)):
+        return False
+    source = makers.get(node.inputs[0])
+    while source is not None and source.op_type == "Transpose":
+        source = makers.get(source.inputs[0])
+    return source is not None and source.op_type == "Add" and any(i in model.weights for i in source.inputs)

@@ -1,0 +1,67 @@
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from boardlift_compiler.explain_failure import make_failure
+from boardlift_compiler.name_crash import name_crash
+from boardlift_compiler.read_model import read_model
+from boardlift_compiler.run_check import check_placement
+from boardlift_compiler.run_folder import run_folder
+from boardlift_compiler.run_mapper import Hooks, Limits
+from boardlift_compiler.spec import CompileSpec
+
+
+def build(*, bias: bool = False, pads: int = 0, turned: bool = False) -> bytes:
+    """`Add(constant) -> Conv`, the Add on tokens when turned."""
+    weights = {"w": np.ones((4, 8, 1, 1)), "b": np.ones([1, 1, 1, 8] if turned else [1, 8, 1, 1]), "bias": np.ones(4)}
+    nodes = [helper.make_node("Add", ["x", "b"], ["a"], name="add")]
+    if turned:
+        nodes.append(helper.make_node("Transpose", ["a"], ["t"], perm=[0, 3, 1, 2], name="turn"))
+    source = "t" if turned else "a"
+    inputs = [source, "w", "bias"] if bias else [source, "w"]
+    nodes.append(helper.make_node("Conv", inputs, ["y"], pads=[pads] * 4, name="head"))
+    shape, edge = ([1, 5, 6, 8] if turned else [1, 8, 5, 6]), 2 * pads
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, 5 + edge, 6 + edge])],
+        [numpy_helper.from_array(a.astype(np.float32), n) for n, a in weights.items() if bias or n != "bias"],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7)
+    onnx.checker.check_model(model)
+    return model.SerializeToString()
+
+
+CRASH = make_failure("CRASH", "11 during optimise", ("Start to optimize the onnx model.",), 139)
+
+
+@pytest.mark.parametrize("turned", [True, False])
+def test_a_crash_with_its_known_cause_names_the_node(turned: bool) -> None:
+    named = name_crash(CRASH, read_model(build(turned=turned)))
+    assert named is not None
+    assert (named.code, named.subject, named.transform_pass) == ("CONV_BIAS_CRASH", "head", "fold-channel-add")
+    assert (named.exit_code, named.evidence) == (139, CRASH.evidence)
+
+
+@pytest.mark.parametrize("change", [{"bias": True}, {"pads": 1}])
+def test_a_crash_of_another_model_stays_one(change: dict[str, int]) -> None:
+    assert name_crash(CRASH, read_model(build(**change))) is CRASH
+
+
+def test_another_failure_stays_what_it_is() -> None:
+    refused = make_failure("NAN_WEIGHT", "w")
+    assert name_crash(refused, read_model(build())) is refused
+    assert name_crash(None, read_model(build())) is None
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("change", "code"), [({}, "CONV_BIAS_CRASH"), ({"turned": True}, "CONV_BIAS_CRASH"), ({"bias": True}, "")]
+)
+async def test_the_tool_dies_of_it(toolchain, tmp_path, change, code) -> None:
+    (tmp_path / "m.onnx").write_bytes(build(**change))
+    with run_folder(tmp_path / "runs") as folder:
+        outcome = await check_placement(toolchain, tmp_path / "m.onnx", CompileSpec(), folder, Limits(300), Hooks())
+    assert (outcome.failure.code if outcome.failure else "") == code
