@@ -128,8 +128,8 @@ def _argument(node: Node, model: ModelSummary, spec: CompileSpec, makers: dict[s
         yield Finding(
             "ARGMAX_INT8_WRAPS",
             "error",
-            f"{node.name}: its result is an int8 on the BPU, which counts to 127 of {weight.shape[0]} entries; what lies"
-            " above comes out negative, in the compiled code too.",
+            f"{node.name}: its result is an int8 on the BPU, which counts to 127 of {weight.shape[0]} entries; what"
+            " lies above comes out negative, in the compiled code too.",
             node.name,
             "Ask for this node in int16, or let transform pass softmax-on-last-axis move it to the CPU.",
         )
