@@ -14,7 +14,7 @@ from boardlift_orchestrator.registry import NOT_DIALLED, Registry
 
 
 async def begun_elsewhere(task: queue_pb2.StageTask, board: str, jobs: Bucket, registry: Registry) -> bool:
-    """Tell whether another board than `board` has begun this very attempt and is there to go on with it.
+    """Tell whether another dialled board than `board` has begun this very attempt and is there to go on with it.
 
     Args:
         task: What came from the queue.
@@ -28,6 +28,8 @@ async def begun_elsewhere(task: queue_pb2.StageTask, board: str, jobs: Bucket, r
         return False
     if stage.worker in ("", board):
         return False
+    if not await registry.is_dialled(stage.worker):
+        return False  # whether a board that pulls still does, nobody can tell
     sign = await registry.presence(stage.worker)
     if sign is None or not sign.state.in_rotation or sign.state.busy_job not in ("", task.job_id):
         return False

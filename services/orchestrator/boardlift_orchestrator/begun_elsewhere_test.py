@@ -45,7 +45,12 @@ async def test_a_task_is_left_to_the_board_that_has_begun_it(lab: DialLab) -> No
     async def left() -> bool:
         return await begun_elsewhere(TASK, "me", lab.buckets.jobs, lab.registry)
 
+    async def registered(mode: board_agent_pb2.BoardInfo.Mode) -> None:
+        info = board_agent_pb2.BoardInfo(id="other", target="rdk-x5", mode=mode)
+        await lab.buckets.boards.put("other", queue_pb2.BoardRecord(info=info).SerializeToString())
+
     assert not await left()  # a diagnosis has no record
+    await registered(board_agent_pb2.BoardInfo.MODE_DIAL)
     await other()
     await record(worker="other")
     assert await left()
@@ -79,5 +84,8 @@ async def test_a_task_is_left_to_the_board_that_has_begun_it(lab: DialLab) -> No
     assert not await left()
     await lab.buckets.leases.remove(LEASE_PREFIX + "other")
     assert await left()
+    await registered(board_agent_pb2.BoardInfo.MODE_PULL)
+    assert not await left()
+    await registered(board_agent_pb2.BoardInfo.MODE_DIAL)
     await lab.buckets.presence.remove("other")
     assert not await left()

@@ -83,6 +83,12 @@ class Registry:
         lease = queue_pb2.BoardLease.FromString(entry.value)
         return (lease if lease.end_time.ToNanoseconds() / 1e9 > time.time() else None), entry.revision
 
+    async def is_dialled(self, board: str) -> bool:
+        """Tell whether a board wants to be dialled."""
+        entry = await self._buckets.boards.get(board)
+        record = queue_pb2.BoardRecord.FromString(entry.value) if entry else queue_pb2.BoardRecord()
+        return bool(record.info.mode == board_agent_pb2.BoardInfo.MODE_DIAL)
+
     async def dial_findings(self, board: str) -> list[toolchain_pb2.Finding]:
         """Return what keeps a board that wants to be dialled from getting work; empty when nothing does."""
         entry = await self._buckets.leases.get(DIAL_PREFIX + board)
@@ -119,6 +125,7 @@ class Registry:
                 labels=dict(board.info.labels),
                 online=board.online,
                 in_rotation=board.state.in_rotation,
+                reachable=not any(finding.code.startswith("DIAL_") for finding in board.state.findings),
                 leased=bool(board.state.lease_holder),
                 busy_job=board.state.busy_job,
             )

@@ -22,6 +22,8 @@ class BoardView:
     """True while its presence is renewed."""
     in_rotation: bool = True
     """True when it can take work."""
+    reachable: bool = True
+    """False when it is to be dialled and can't be."""
     leased: bool = False
     """True while a person has it."""
     busy_job: str = ""
@@ -77,11 +79,12 @@ def is_lost(place: str, selector: job_pb2.BoardSelector, boards: Sequence[BoardV
         place: Where it was queued.
         selector: Which boards may run it; a board named by the user is waited for.
         boards: All registered boards.
-        begun: True when the board has begun it: then only its death counts, else also that it left the rotation.
+        begun: True when the board has begun it: then only its death counts, or that nobody reaches it any more; else
+            also that it left the rotation.
     """
     if not place.startswith("id.") or selector.id:
         return False
     board = next((item for item in boards if item.id == place[3:]), None)
-    if board is None or not board.online:
+    if board is None or not board.online or not board.reachable:
         return True
     return not begun and not board.usable

@@ -12,8 +12,9 @@ BUSY = BoardView("busy", "rdk-x5", {"lab": "a"}, busy_job="j")
 HOT = BoardView("hot", "rdk-x5", {"lab": "a"}, in_rotation=False)
 GONE = BoardView("gone", "rdk-x5", {"lab": "a"}, online=False)
 TAKEN = BoardView("taken", "rdk-x5", {"lab": "a"}, leased=True)
+CUT = BoardView("cut", "rdk-x5", {"lab": "a"}, in_rotation=False, reachable=False)
 OTHER = BoardView("other", "rdk-s100", {"lab": "a"})
-ALL = [BUSY, FREE, HOT, GONE, TAKEN, OTHER]
+ALL = [BUSY, FREE, HOT, GONE, TAKEN, CUT, OTHER]
 ANY = job_pb2.BoardSelector()
 LAB = job_pb2.BoardSelector(labels={"lab": "a"})
 NAMED = job_pb2.BoardSelector(id="gone")
@@ -66,6 +67,8 @@ def test_a_board_on_which_it_broke_is_taken_last(
         ("id.gone", NAMED, False, False),
         ("pool.rdk-x5", ANY, False, False),
         ("", LAB, False, False),
+        ("id.cut", LAB, True, True),
+        ("id.cut", job_pb2.BoardSelector(id="cut"), True, False),
     ],
 )
 def test_loss(place: str, selector: job_pb2.BoardSelector, begun: bool, lost: bool) -> None:
