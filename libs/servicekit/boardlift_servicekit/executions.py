@@ -95,6 +95,14 @@ class _Execution:
     progress: Event | None = None
     callers: set[Reader] = field(default_factory=set)
     grace: asyncio.TimerHandle | None = None
+    stopping: bool = False
+    """Its work has been told to end; a caller that comes now needs a run of its own."""
+
+    def stop(self) -> None:
+        """Have the work end."""
+        self.stopping = True
+        if self.task is not None:
+            self.task.cancel()
 
     def publish(self, event: Event) -> list[Reader]:
         """Hand an event to all callers; return those that are too slow for it."""
@@ -133,12 +141,17 @@ class Executions(Generic[R]):
             NotFoundError: RESULT_NOT_STORED, when the caller wants a stored result only.
             UnavailableError: READER_TOO_SLOW, when the caller takes events too slowly; it may call again.
         """
-        stored = await self._results.load(key, result_type)
-        if stored is not None:
-            yield stored
-            return
-        if wants_only_stored():
-            raise NotFoundError("No result of this request is stored.", reason="RESULT_NOT_STORED")
+        while True:
+            stored = await self._results.load(key, result_type)
+            if stored is not None:
+                yield stored
+                return
+            if wants_only_stored():
+                raise NotFoundError("No result of this request is stored.", reason="RESULT_NOT_STORED")
+            stopping = self._stopping(key)
+            if stopping is None:
+                break
+            await asyncio.wait({stopping})  # who comes now has not asked for the stop: a new run, once this one is gone
         execution = self._attach(key, work)
         missed = [*execution.lines, *([execution.progress] if execution.progress else [])]
         caller = Reader(current_principal(), missed)
@@ -150,7 +163,7 @@ class Executions(Generic[R]):
             async for item in caller.events():
                 yield item
             task = execution.task
-            if task is None or task.cancelled():
+            if task is None or not task.done() or task.cancelled():  # not done: it goes on for others, or dies slowly
                 raise CancelledError("The execution was stopped.", reason="EXECUTION_CANCELLED")
             yield task.result()
         finally:
@@ -172,7 +185,7 @@ class Executions(Generic[R]):
         execution.callers.discard(caller)
         stops = not execution.callers
         if stops:
-            named[0].task.cancel()
+            execution.stop()
             await asyncio.wait({named[0].task}, timeout=10)
         caller.close()
         return stops
@@ -183,6 +196,10 @@ class Executions(Generic[R]):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _stopping(self, key: str) -> asyncio.Task[Message] | None:
+        execution = self._running.get(key)
+        return execution.task if execution is not None and execution.stopping else None
 
     def _attach(self, key: str, work: Work[R]) -> _Execution:
         execution = self._running.get(key)
@@ -236,7 +253,7 @@ class Executions(Generic[R]):
                 task.exception()  # a failure that no caller was left to see has been logged by the interceptor
             return
         _LOG.info("nobody waits any more", execution=execution.key[:12], grace_s=grace_s)
-        execution.grace = asyncio.get_running_loop().call_later(grace_s, task.cancel)
+        execution.grace = asyncio.get_running_loop().call_later(grace_s, execution.stop)
 
 
 async def as_responses(response_type: type[Any], events: AsyncIterator[Event]) -> AsyncIterator[Any]:

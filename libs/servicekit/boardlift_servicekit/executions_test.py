@@ -113,9 +113,34 @@ async def test_cancel_leaves_the_run_to_the_others(make):
     other = asyncio.create_task(collect(executions, "k", work, "other"))
     await asyncio.sleep(0.05)
     assert not await executions.cancel("mine")
+    with pytest.raises(CancelledError):
+        await mine
     assert (await other)[-1].io_snippet == "done"
     assert work.cancelled == 0
-    mine.cancel()
+
+
+async def test_who_comes_while_a_stopped_run_dies_gets_a_run_of_its_own(make):
+    executions, runs = make(), []
+
+    async def work(emitter):
+        runs.append("begun")
+        try:
+            await asyncio.sleep(60 if len(runs) == 1 else 0)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.2)  # as a tool that takes its time to die
+            runs.append("gone")
+            raise
+        return transform_pb2.TransformResult(io_snippet="done")
+
+    first = asyncio.create_task(collect(executions, "k", work, "mine"))
+    await asyncio.sleep(0.05)
+    stop = asyncio.create_task(executions.cancel("mine"))
+    await asyncio.sleep(0.05)
+    second = await collect(executions, "k", work, "again")
+    assert runs == ["begun", "gone", "begun"] and second[-1].io_snippet == "done"
+    assert await stop
+    with pytest.raises(CancelledError):
+        await first
 
 
 async def test_nobody_cancels_what_somebody_else_named(make):
