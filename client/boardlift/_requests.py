@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from boardlift._measurement import perf_spec
 from boardlift.errors import InvalidInputError
 from boardlift.models import Artifact, Gate, InputFormat, Variant
-from boardlift.v1 import artifact_pb2, board_agent_pb2, compiler_pb2, job_pb2, toolchain_pb2, transform_pb2
+from boardlift.v1 import artifact_pb2, compiler_pb2, job_pb2, toolchain_pb2, transform_pb2
 
 PRESETS = ("int8", "int16", "mixed", "auto", "fast-perf")
 _VARIANT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -58,6 +59,10 @@ class RunOptions:
     """Seed of the draw."""
     frames: int = 0
     """Frames of a latency measurement; 0 means 1000."""
+    threads: tuple[int, ...] = ()
+    """Thread counts to measure; empty means 1 and 2."""
+    sustained_s: float = 0.0
+    """Seconds of a run under load afterwards, with heat and clocks over time; 0 for none."""
     governor: str = ""
     """Clock governor to measure under, set by boards whose owner permits it; empty leaves it alone."""
     skip_board: bool = False
@@ -218,7 +223,7 @@ def job_spec(
         variants=[variant_spec(variant) for variant in parsed],
         gates=[gate_message(gate) for gate in options.gates],
         board=board_selector(options.board),
-        perf=board_agent_pb2.PerfSpec(frames=options.frames, governor=options.governor),
+        perf=perf_spec(options.frames, options.threads, options.governor, options.sustained_s),
         goal=options.goal,
         display_name=options.name[:100],
         model_name=model.name,

@@ -17,6 +17,8 @@ def test_everything_of_a_job_arrives_in_the_message():
         gates=(Gate.parse("cosine>=0.99"), Gate.parse("max_abs@actions<=0.2")),
         board="soc=x5,lab=a",
         governor="performance",
+        threads=(1, 4),
+        sustained_s=120,
         limit_s=60,
         name="n" * 120,
         command=("boardlift", "run"),
@@ -35,7 +37,8 @@ def test_everything_of_a_job_arrives_in_the_message():
     assert spec.gates[0].minimum == 0.99 and not spec.gates[0].HasField("maximum")
     assert spec.gates[1].maximum == 0.2 and spec.gates[1].output == "actions"
     assert dict(spec.board.labels) == {"soc": "x5", "lab": "a"} and spec.limit_duration.seconds == 60
-    assert spec.perf.governor == "performance"
+    assert spec.perf.governor == "performance" and list(spec.perf.threads) == [1, 4]
+    assert spec.perf.sustained_duration.seconds == 120
     assert len(spec.display_name) == 100 and list(spec.command) == ["boardlift", "run"]
 
 
