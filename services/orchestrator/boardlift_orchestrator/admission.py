@@ -96,6 +96,8 @@ class Admission:
                 await self.look()
             except BoardliftError as error:
                 _log.warning("admission_put_off", reason=error.reason, error=error.message)
+            except Exception:  # noqa: BLE001 - the outermost boundary: without it nobody would ever be let in again
+                _log.exception("admission_failed")
 
     async def look(self) -> None:
         """Let in whoever may come in now."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass
 
-from boardlift_servicekit.buckets import Bucket, Entry
+from boardlift_servicekit.buckets import REMOVAL_S, Bucket, Entry
 
 from boardlift_orchestrator.record import JobRecord, JobState, StageState, decode_record
 
@@ -68,6 +69,7 @@ class JobIndex:
         self._jobs = jobs
         self._lines: dict[str, JobLine] = {}
         self._revision = 0
+        self._looked = 0.0
         self._lock = asyncio.Lock()
 
     async def lines(self) -> list[JobLine]:
@@ -77,6 +79,9 @@ class JobIndex:
             UnavailableError: NATS does not answer.
         """
         async with self._lock:
+            begun = time.time()
+            if not 0 <= begun - self._looked < REMOVAL_S / 2:  # away for long: marks of removals may have come and gone
+                self._lines, self._revision = {}, 0
             changed: dict[str, Entry] = {}
             removed: set[str] = set()
             self._revision = await self._jobs.changes(changed, self._revision, removed)
@@ -84,6 +89,7 @@ class JobIndex:
                 self._lines[entry.key] = job_line(decode_record(entry.value))
             for key in removed:
                 self._lines.pop(key, None)
+            self._looked = begun
             return list(self._lines.values())
 
     def forget(self, job_id: str) -> None:

@@ -24,11 +24,12 @@ class References:
     def __init__(self, store: LocalStore) -> None:
         """Read from `store`, without counting that as a use."""
         self._store = store
-        self._ended: dict[str, frozenset[str]] = {}
+        self._ended: dict[str, tuple[float, frozenset[str]]] = {}
 
-    def known(self, job_id: str) -> frozenset[str] | None:
-        """Return what an ended job names when it has been read before."""
-        return self._ended.get(job_id)
+    def known(self, job_id: str, created: float) -> frozenset[str] | None:
+        """Return what an ended job names when it has been read before; a later job of its id is another one."""
+        read, found = self._ended.get(job_id, (0.0, None))
+        return found if read == created else None
 
     def read(self, job: JobRecord) -> frozenset[str]:
         """Return the digests that a job names.
@@ -38,7 +39,7 @@ class References:
         """
         found = frozenset(sys.intern(digest) for digest in self._digests(job))  # jobs share most of them
         if job.state.ended:
-            self._ended[job.id] = found
+            self._ended[job.id] = (job.created, found)
         return found
 
     def keep_only(self, job_ids: set[str]) -> None:

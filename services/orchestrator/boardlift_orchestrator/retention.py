@@ -140,7 +140,7 @@ class Retention:
         """Return the digests that each job names."""
         names: dict[str, frozenset[str]] = {}
         for line in await self._index.lines():
-            known = self._references.known(line.id)
+            known = self._references.known(line.id, line.created)
             if known is None:
                 job = await self._engine.read(line.id)
                 if job is None:
