@@ -128,11 +128,12 @@ def save_inputs(answer: compiler_pb2.ConvertConfigResponse, model: Path, dataset
         folder: Where the YAML is.
 
     Raises:
-        InvalidInputError: The YAML names something outside of its folder (`CONFIG_PATH`).
+        InvalidInputError: The YAML names something outside of its folder, or another file in it (`CONFIG_PATH`); a
+            folder for samples holds something else (`CALIBRATION_FOLDER_INVALID`).
     """
     from boardlift.datasets.raw_folders import write_raw_folder
 
-    place = _inside(folder, answer.paths["onnx_model"])
+    place = _inside(folder, answer.paths["onnx_model"], ".onnx")
     if not (place.exists() and place.samefile(model)):
         shutil.copyfile(model, place)
     named = [text for text in answer.paths["cal_data_dir"].split(";") if text]
@@ -144,10 +145,10 @@ def save_inputs(answer: compiler_pb2.ConvertConfigResponse, model: Path, dataset
         write_raw_folder(samples, _inside(folder, name), item.calibration_dtype)
 
 
-def _inside(folder: Path, name: str) -> Path:
-    if not name or safe_name(name) != name:
+def _inside(folder: Path, name: str, suffix: str = "") -> Path:
+    if not name or safe_name(name) != name or not name.endswith(suffix):
         raise InvalidInputError(
-            f"The service's config.yaml names {name[:80]!r}, which lies outside of its folder.",
+            f"The service's config.yaml names {name[:80]!r}, which is no {suffix or 'folder'} beside it.",
             reason="CONFIG_PATH",
             remedy="Use the compiler service of this release.",
         )

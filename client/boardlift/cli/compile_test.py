@@ -131,6 +131,16 @@ def test_a_yaml_that_points_out_of_its_folder_is_not_followed(boardlift, server,
     assert ended.code == 2 and "CONFIG_PATH" in ended.err
 
 
+def test_a_folder_of_the_users_is_never_emptied_for_samples(boardlift, server, yaml, tmp_path):
+    server.compiler.converted.variant.inputs[0].name = "obs"
+    mine = tmp_path / "out/robot7_f32/thesis.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    ended = boardlift("compile", "--yaml", yaml, "--out", tmp_path / "out")
+    assert ended.code == 2 and "CALIBRATION_FOLDER_INVALID" in ended.err
+    assert mine.read_text() == "mine"
+
+
 def test_plan_prints_the_tools_yaml(boardlift, server, model, data):
     ended = boardlift("compile", model, "--data", data, "--plan")
     assert ended.code == 0 and "made_up: true" in ended.out and "Not saved" not in ended.out

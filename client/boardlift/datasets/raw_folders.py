@@ -6,7 +6,7 @@ Only the numbers are kept: neither folder nor file names enter the dataset.
 from __future__ import annotations
 
 import math
-import shutil
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from boardlift.datasets.archive import MAX_BYTES, Array, Dataset
 from boardlift.errors import InvalidInputError
 
 MAX_FILES = 10_000
+_WRITTEN = re.compile(r"[0-9]{6,}\.bin")
 
 
 @dataclass(frozen=True)
@@ -74,15 +75,24 @@ def _read(item: RawFolder) -> Array:
 
 
 def write_raw_folder(samples: Array, folder: Path, dtype: str) -> None:
-    """Write samples as the vendor's tool reads them, one file each, named by number; the folder is made afresh.
+    """Write samples as the vendor's tool reads them, one file each, named by number.
 
     Args:
         samples: `[N, ...]`, values that fit the type.
-        folder: Folder; what was in it is removed.
+        folder: Folder, made when absent; samples that were written into it before are removed.
         dtype: Element type of the files.
+
+    Raises:
+        InvalidInputError: CALIBRATION_FOLDER_INVALID when it holds anything else; nothing is removed then.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    old = list(folder.iterdir())
+    for path in old:
+        if not (_WRITTEN.fullmatch(path.name) and path.is_file()):
+            text = f"{folder} holds {path.name}, which is none of the samples that boardlift writes there."
+            raise _invalid(text, path.name, "Name another folder for the result.")
+    for path in old:
+        path.unlink()
     element = np.dtype(dtype).newbyteorder("<")
     for index, sample in enumerate(samples):
         np.ascontiguousarray(sample, element).tofile(folder / f"{index:06d}.bin")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from boardlift.datasets import write_dataset
-from boardlift.datasets.raw_folders import RawFolder, build_from_raw_folders
+from boardlift.datasets.raw_folders import RawFolder, build_from_raw_folders, write_raw_folder
 from boardlift.errors import InvalidInputError
 
 
@@ -61,3 +61,15 @@ def test_what_cannot_be_used_is_named(tmp_path):
         with pytest.raises(InvalidInputError, match=text) as caught:
             build_from_raw_folders(folders)
         assert caught.value.reason == "CALIBRATION_FOLDER_INVALID"
+
+
+def test_written_samples_replace_earlier_ones_and_nothing_else(tmp_path):
+    folder = tmp_path / "calibration0_f32"
+    write_raw_folder(np.zeros((3, 2)), folder, "float32")
+    write_raw_folder(np.ones((2, 2)), folder, "float32")
+    assert [p.name for p in sorted(folder.iterdir())] == ["000000.bin", "000001.bin"]
+    np.testing.assert_array_equal(np.fromfile(folder / "000001.bin", "<f4"), [1, 1])
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(InvalidInputError, match=r"notes\.txt"):
+        write_raw_folder(np.zeros((1, 2)), folder, "float32")
+    assert len(list(folder.iterdir())) == 3
