@@ -242,11 +242,13 @@ class Engine:
     async def _place(self, job: JobRecord, stage: Stage, spec: job_pb2.JobSpec) -> str:
         if stage.place:
             return stage.place
-        choosy = (spec.board.labels or stage.avoid) and not spec.board.id
+        needs = "governor" if spec.perf.governor else ""
+        choosy = (spec.board.labels or stage.avoid or needs) and not spec.board.id
         boards = await self._registry.views() if choosy else []
-        place = choose_place(spec.board, spec.target, boards, stage.avoid)
+        place = choose_place(spec.board, spec.target, boards, stage.avoid, needs)
         if not place:
-            text = "no board in rotation has the labels asked for; waiting for one"
+            asked = " and the governor" if needs else ""
+            text = f"no board in rotation has the labels{asked} asked for; waiting for one"
             line = toolchain_pb2.LogLine(text=text, source="boardlift")
             event = job_pb2.WatchJobResponse(stage=stage.stage, variant=stage.variant, log=line)
             event.event_time.GetCurrentTime()

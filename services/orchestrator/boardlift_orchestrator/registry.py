@@ -128,6 +128,7 @@ class Registry:
                 reachable=not any(finding.code.startswith("DIAL_") for finding in board.state.findings),
                 leased=bool(board.state.lease_holder),
                 busy_job=board.state.busy_job,
+                capabilities=tuple(board.info.capabilities),
             )
             for board in await self.boards()
         ]

@@ -30,6 +30,8 @@ class BoardView:
     """Job it works for."""
     queued: int = 0
     """Tasks queued for it alone."""
+    capabilities: tuple[str, ...] = ()
+    """What it can do."""
 
     @property
     def usable(self) -> bool:
@@ -38,7 +40,11 @@ class BoardView:
 
 
 def choose_place(
-    selector: job_pb2.BoardSelector, target: str, boards: Sequence[BoardView], avoid: Sequence[str] = ()
+    selector: job_pb2.BoardSelector,
+    target: str,
+    boards: Sequence[BoardView],
+    avoid: Sequence[str] = (),
+    needs: str = "",
 ) -> str:
     """Return where to queue a board task.
 
@@ -47,6 +53,7 @@ def choose_place(
         target: Target of the job.
         boards: All registered boards.
         avoid: Boards on which it broke; taken only when there is no other.
+        needs: Capability that the run needs; where no registered board has it, any board may refuse the run.
 
     Returns:
         `id.<board>` for a named board or the best one that fits, `pool.<target>` when any board will do, or
@@ -54,12 +61,14 @@ def choose_place(
     """
     if selector.id:
         return f"id.{selector.id}"
-    if not selector.labels and not avoid:
+    known = [board for board in boards if board.target == target and has_labels(board.labels, selector.labels)]
+    gifted = [board for board in known if needs in board.capabilities]
+    picky = bool(selector.labels or gifted)
+    if not picky and not avoid:
         return f"pool.{target}"
-    able = (board for board in boards if board.target == target and board.usable)
-    fitting = [board for board in able if has_labels(board.labels, selector.labels)]
+    fitting = [board for board in gifted or known if board.usable]
     fresh = [board for board in fitting if board.id not in avoid]
-    if not selector.labels and not fresh:
+    if not picky and not fresh:
         return f"pool.{target}"
     if not fitting:
         return ""

@@ -53,6 +53,28 @@ def test_a_board_on_which_it_broke_is_taken_last(
     assert choose_place(selector, "rdk-x5", boards, avoid) == place
 
 
+SETS = BoardView("sets", "rdk-x5", {"lab": "a"}, busy_job="j", capabilities=("perf", "governor"))
+SETS_HOT = BoardView("sets-hot", "rdk-x5", {"lab": "b"}, in_rotation=False, capabilities=("governor",))
+
+
+@pytest.mark.parametrize(
+    ("selector", "boards", "avoid", "place"),
+    [
+        (ANY, [*ALL, SETS, SETS_HOT], [], "id.sets"),
+        (LAB, [*ALL, SETS], [], "id.sets"),
+        (ANY, [*ALL, SETS], ["sets"], "id.sets"),
+        (ANY, [*ALL, SETS_HOT], [], ""),  # it is waited for: the others would refuse
+        (ANY, ALL, [], "pool.rdk-x5"),  # there is none: a refusal says why, a wait would say nothing
+        (LAB, [*ALL, SETS_HOT], [], "id.free"),
+        (NAMED, [*ALL, SETS], [], "id.gone"),
+    ],
+)
+def test_a_run_that_needs_a_capability_goes_where_it_is(
+    selector: job_pb2.BoardSelector, boards: list[BoardView], avoid: list[str], place: str
+) -> None:
+    assert choose_place(selector, "rdk-x5", boards, avoid, "governor") == place
+
+
 @pytest.mark.parametrize(
     ("place", "selector", "begun", "lost"),
     [
