@@ -15,6 +15,7 @@ from boardlift._requests import RunOptions
 from boardlift._transfer import safe_name
 from boardlift.cli.follow import follow
 from boardlift.cli.parse import build_variants, clean_command, data_path, parse_freeze, parse_shapes, split_names
+from boardlift.cli.print_plan import print_plan, refused
 from boardlift.cli.print_verdict import print_end
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.errors import BoardliftError
@@ -52,6 +53,10 @@ _METHODS = click.Choice(["default", "mix", "kl", "max", "skip"])
 @click.option("--heldout-samples", type=int, default=0, help="Samples kept for proof; default the dataset's.")
 @click.option("--seed", type=int, default=0, help="Seed of the draw.")
 @click.option("--frames", type=int, default=0, help="Frames of a latency measurement; default 1000.")
+@click.option(
+    "--threads", "threads", multiple=True, type=click.IntRange(1, 8), help="Threads to time; default 1 and 2."
+)
+@click.option("--sustained", "sustained_s", type=float, default=0.0, help="Seconds under load, with heat and clocks.")
 @click.option("--governor", default="", help="Clock governor to measure under: performance; boards may refuse it.")
 @click.option("--bit-check-samples", type=int, default=0, help="Samples compared bit by bit; default 4.")
 @click.option("--name", default="", help="Name of the job for people.")
@@ -115,7 +120,19 @@ def _variants(texts: tuple[str, ...], given: dict[str, Any]) -> list[Variant]:
 
 
 def _options(given: dict[str, Any], gates: tuple[Gate, ...]) -> RunOptions:
-    same = ("target", "board", "skip_passes", "seed", "frames", "governor", "name", "limit_s", "priority")
+    same = (
+        "target",
+        "board",
+        "skip_passes",
+        "seed",
+        "frames",
+        "threads",
+        "sustained_s",
+        "governor",
+        "name",
+        "limit_s",
+        "priority",
+    )
     counts = ("calibration_samples", "heldout_samples", "bit_check_samples")
     return RunOptions(
         gates=gates,
@@ -141,7 +158,7 @@ def detached(session: Session, job: Job) -> int:
 def _plan(session: Session, model: Path, data: Path, variants: list[Variant], options: RunOptions) -> int:
     """Have the servers check the job and say what they would do."""
     with session.client() as client, session.stages() as stages:
-        job = client.run(model, data, variants, validate_only=True, options=options)
+        planned_job = client.plan(client.push_model(model), client.push_data(data), variants, options)
         try:
             plan = stages.plan(model, options)
         except BoardliftError as error:
@@ -149,14 +166,14 @@ def _plan(session: Session, model: Path, data: Path, variants: list[Variant], op
             session.output.note(f"The transform service can't be asked: {error.message}")
     planned = [(step.id, step.exactness, step.reason) for step in plan.passes] if plan else []
     refusals = [(item.code, item.subject, item.message) for item in plan.refusals] if plan else []
+    refusals += [(item.code, item.subject, item.message) for item in refused(planned_job)]
     names = [variant.name for variant in variants]
     if session.json:
-        session.output.emit({"job": to_plain(job.info), "passes": planned, "refusals": refusals, "variants": names})
+        plain = {"passes": planned, "refusals": refusals, "variants": names}
+        session.output.emit({"plan": to_plain(planned_job), **plain})
         return 2 if refusals else 0
     session.output.line(f"{model.name} -> {options.target}: {', '.join(names)}", "bold")
-    stages_of = [(stage.stage, stage.variant, stage.state) for stage in job.info.stages]
-    if stages_of:
-        session.output.table(("stage", "variant", "state"), stages_of)
+    print_plan(session.output, planned_job, with_board=not options.skip_board)
     session.output.table(("pass", "exactness", "why"), planned)
     for code, subject, message in refusals:
         session.output.line(f"error {code} [{subject}]: {message}", "bold red")

@@ -23,6 +23,7 @@ from boardlift_orchestrator.engine import Engine
 from boardlift_orchestrator.events import Cancel
 from boardlift_orchestrator.index import JobIndex, JobLine
 from boardlift_orchestrator.paging import cut_page, newest_first
+from boardlift_orchestrator.plan_job import Planner
 from boardlift_orchestrator.plan_stages import plan_classes, plan_stages
 from boardlift_orchestrator.record import JobRecord
 from boardlift_orchestrator.registry import Registry
@@ -45,8 +46,10 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         follower: JobFollower,
         diagnoses: QueuedDiagnoses,
         admission: Admission,
+        planner: Planner,
     ) -> None:
         """Drive jobs by `engine`; lists come from `index`; `admission` says when they begin."""
+        self._planner = planner
         self._admission = admission
         self._engine = engine
         self._results = results
@@ -60,11 +63,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         await self._engine.wait_connected()
         owner = current_principal()
         job_id = _choose_id(request, owner)
-        spec = job_pb2.JobSpec()
-        spec.CopyFrom(request.spec)
-        await self._store_inline_model(spec)
-        check_spec(spec)
-        await self._check_world(spec)
+        spec = await self._checked(request.spec)
         record = await self._record(job_id, spec, owner, request)
         if request.validate_only:
             return job_pb2.CreateJobResponse(job=await self._results.view(record, with_spec=True))
@@ -77,6 +76,11 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
                 metadata={"job_id": job_id},
             )
         return job_pb2.CreateJobResponse(job=await self._results.view(stored, with_spec=True))
+
+    async def PlanJob(self, request: job_pb2.PlanJobRequest, context: Any) -> Any:
+        """Say what a job would do; nothing is created."""
+        await self._engine.wait_connected()
+        return await self._planner.plan(await self._checked(request.spec))
 
     async def GetJob(self, request: job_pb2.GetJobRequest, context: Any) -> Any:
         """Return one job."""
@@ -125,6 +129,15 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         target = (await self._results.spec(record)).target
         async for event in self._diagnoses.run(request, target):
             yield event
+
+    async def _checked(self, given: job_pb2.JobSpec) -> job_pb2.JobSpec:
+        """Return a copy of a specification that can be run, its model an artifact."""
+        spec = job_pb2.JobSpec()
+        spec.CopyFrom(given)
+        await self._store_inline_model(spec)
+        check_spec(spec)
+        await self._check_world(spec)
+        return spec
 
     async def _find(self, job_id: str) -> JobRecord:
         check_token("job id", job_id)

@@ -20,6 +20,7 @@ from boardlift_servicekit.artifacts import LocalStore
 from boardlift_servicekit.clock import now
 from boardlift_servicekit.consume import Consume, Pace, Slots
 from boardlift_servicekit.dispatcher import Dispatcher
+from boardlift_servicekit.interceptors import ONLY_STORED
 from boardlift_servicekit.keeper import store_info
 from boardlift_servicekit.lease import Lease
 from boardlift_servicekit.messaging import (
@@ -45,6 +46,7 @@ from boardlift_orchestrator.engine import Engine
 from boardlift_orchestrator.index import JobIndex
 from boardlift_orchestrator.jobs import JobServicer
 from boardlift_orchestrator.make_report import ReportRunner
+from boardlift_orchestrator.plan_job import Planner
 from boardlift_orchestrator.registry import Buckets, Registry
 from boardlift_orchestrator.results import Results
 from boardlift_orchestrator.retention import Retention, RetentionSettings
@@ -56,6 +58,7 @@ VERSION = "0.1.0"
 _OUTCOMES_AT_ONCE = 16
 _REPORTS_AT_ONCE = 2
 _AWAY_S = 3.0
+_PLAN_PATIENCE_S = 3.0
 _log = structlog.get_logger(__name__)
 
 
@@ -75,6 +78,7 @@ class Orchestrator:
         self.store = store
         self._results = Results(store)
         self._slots: dict[str, int] = {}
+        self._stored: dict[str, GrpcRunner] = {}
         registry = Registry(client, buckets, limits)
         self._engine = Engine(client, buckets.jobs, self._results, registry)
         self._hub = EventHub(client)
@@ -94,7 +98,8 @@ class Orchestrator:
         gc_lease = Lease(client.jetstream(), "retention", self._worker)
         self.retention = Retention(self._engine, index, store, gc_lease, keep, buckets.jobs.identity)
         host.beside(self.retention.run)
-        jobs = JobServicer(self._engine, self._results, index, registry, follower, diagnoses, admission)
+        planner = Planner(self._engine, self._results, index, registry, client.jetstream(), self._stored)
+        jobs = JobServicer(self._engine, self._results, index, registry, follower, diagnoses, admission, planner)
         boards = BoardServicer(client, registry, buckets)
         host.add(job_pb2_grpc.add_JobServiceServicer_to_server, jobs, "boardlift.v1.JobService")
         host.add(job_pb2_grpc.add_BoardServiceServicer_to_server, boards, "boardlift.v1.BoardService")
@@ -164,6 +169,7 @@ class Orchestrator:
         self._channels.append(channel)
         patience_s = self._settings.own.service_patience.total_seconds()
         runner = GrpcRunner(channel, patience_s=patience_s)
+        self._stored[name] = GrpcRunner(channel, patience_s=_PLAN_PATIENCE_S, metadata=(ONLY_STORED,))
         told = False
         while True:
             try:

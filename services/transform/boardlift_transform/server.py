@@ -30,7 +30,7 @@ from boardlift_transform.inspect import summarise
 from boardlift_transform.lint_dataset import check_dataset, sample_keys
 from boardlift_transform.load_model import LoadedModel, load_model
 from boardlift_transform.map_dataset import map_inputs, map_references, npz_bytes
-from boardlift_transform.passes import PASSES, PASSES_BY_ID
+from boardlift_transform.passes import PASSES, PASSES_BY_ID, cut_outputs
 from boardlift_transform.plan import plan
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.settings import Settings
@@ -73,6 +73,8 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
             wanted = convert.request_from(request.spec)
             profile = find_target(request.spec.target or DEFAULT_TARGET)
             found = await asyncio.to_thread(lambda: summarise(loaded.to_ir(), loaded.sha256))
+            if wanted.outputs and not found.functions:  # inside of functions there may be names that are not known yet
+                await asyncio.to_thread(lambda: cut_outputs.apply(loaded.to_ir(), {"outputs": wanted.outputs}))
         except Refusal as refusal:
             return transform_pb2.PlanTransformResponse(refusals=[convert.failure(refusal)])
         chosen = plan(profile, found, wanted)

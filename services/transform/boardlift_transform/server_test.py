@@ -123,6 +123,9 @@ async def test_inspect_plan_and_list(running: Running) -> None:
     plan = await running.stub.PlanTransform(transform_pb2.PlanTransformRequest(model=source))
     assert [p.id for p in plan.passes][:2] == ["fix-dynamic-dims", "fold-constants"]
     assert all(p.reason and p.exactness for p in plan.passes)
+    spec = transform_pb2.TransformSpec(outputs=["nothing"])
+    refused = await running.stub.PlanTransform(transform_pb2.PlanTransformRequest(model=source, spec=spec))
+    assert [failure.code for failure in refused.refusals] == ["OUTPUT_NOT_FOUND"]
     listed = (await running.stub.ListPasses(transform_pb2.ListPassesRequest())).passes
     assert all(p.summary and p.reason and p.exactness for p in listed)
 
