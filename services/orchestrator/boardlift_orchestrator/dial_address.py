@@ -8,11 +8,13 @@ resolved here, and the resolved address is what is judged and dialled.
 from __future__ import annotations
 
 import asyncio
+import functools
 import ipaddress
 import re
 import socket
 import urllib.parse
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +24,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _HOST: Final = re.compile(r"[A-Za-z0-9.-]{1,253}")
 _RESOLVE_S: Final = 3.0
+_RESOLVERS: Final = ThreadPoolExecutor(8, "resolve")
+"""A name whose DNS is silent holds a thread long after we gave it up: none of those that read and write artifacts."""
 
 
 @dataclass(frozen=True)
@@ -139,9 +143,9 @@ def is_allowed(ip: Address, peer: str, rules: DialRules) -> bool:
 async def _resolve(host: str, port: int) -> list[Address]:
     if _is_ip(host):
         return [_plain(ipaddress.ip_address(host))]
-    loop = asyncio.get_running_loop()
+    ask = functools.partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     try:
-        answers = await asyncio.wait_for(loop.getaddrinfo(host, port, type=socket.SOCK_STREAM), _RESOLVE_S)
+        answers = await asyncio.wait_for(asyncio.get_running_loop().run_in_executor(_RESOLVERS, ask), _RESOLVE_S)
     except (OSError, UnicodeError, asyncio.TimeoutError) as error:
         raise UnavailableError(
             f"The name {host} of the board's address can't be resolved here.",

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import socket
+import threading
 from typing import Any
 
 import pytest
-from boardlift.errors import BoardliftError, InvalidInputError
+from boardlift.errors import BoardliftError, InvalidInputError, UnavailableError
 
+from boardlift_orchestrator import dial_address
 from boardlift_orchestrator.dial_address import (
     DialRules,
     find_endpoint,
@@ -111,18 +114,33 @@ def test_a_wrong_network_is_a_wrong_setting() -> None:
 async def test_what_is_judged_is_what_is_dialled(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {"x5.lab": "192.0.2.7", "evil.lab": "127.0.0.1", "two.lab": "192.0.2.9"}
 
-    async def resolve(host: str, port: int, **_: Any) -> Any:
+    def resolve(host: str, port: int, **_: Any) -> Any:
         if host not in answers:
             raise OSError("unknown")
         return [(0, 0, 0, "", (answers[host], port)), (0, 0, 0, "", ("2001:db8::7", port))]
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
     assert await find_endpoint("x5.lab:7403", "192.0.2.7", PLAIN) == "ipv4:192.0.2.7:7403"
     assert await find_endpoint("two.lab:7403", "2001:db8::7", PLAIN) == "ipv6:[2001:db8::7]:7403"
     for address, code in (("evil.lab:1", "DIAL_ADDRESS_REFUSED"), ("nobody.lab:1", "DIAL_ADDRESS_UNKNOWN")):
         with pytest.raises(BoardliftError) as caught:
             await find_endpoint(address, "192.0.2.7", PLAIN)
         assert caught.value.reason == code
+
+
+async def test_names_whose_dns_is_silent_hold_up_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    silence = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: silence.wait(20))
+    monkeypatch.setattr(dial_address, "_RESOLVE_S", 0.1)
+    asked = [asyncio.create_task(find_endpoint(f"x{i}.lab:1", "192.0.2.7", PLAIN)) for i in range(64)]
+    try:
+        await asyncio.sleep(0.05)
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: "read"), 5) == "read"
+        for task in asked:
+            with pytest.raises(UnavailableError, match="can't be resolved"):
+                await task
+    finally:
+        silence.set()
 
 
 def test_beyond_this_machine_only_with_tls_or_on_a_closed_network() -> None:
