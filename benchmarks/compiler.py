@@ -5,6 +5,7 @@
 Prints, per model: wall seconds of the bare ``hb_mapper makertbin`` with the YAML the service writes, of the service
 with a plain and with a warm start (gRPC, upload excluded), the overhead, and the time of a cache hit. Then two variants
 (int8, int16) by hand one after the other against both at once through the service, with one slot and with one per core.
+Then the bit check of 16 samples, one after the other and as many at once as there are cores.
 All times are measured; medians.
 """
 
@@ -26,12 +27,14 @@ from typing import Any
 
 import numpy as np
 from boardlift.v1 import compiler_pb2, compiler_pb2_grpc
-from boardlift_compiler.run_compile import CompileInputs, CompileOutcome, prepare_run
+from boardlift_compiler.run_compile import CompileInputs, CompileOutcome, compile_model, prepare_run
 from boardlift_compiler.run_folder import RunFolder, run_folder
+from boardlift_compiler.run_mapper import Hooks, Limits
+from boardlift_compiler.run_simulation import SimulateInputs, simulate_model
 from boardlift_compiler.server import start_host
 from boardlift_compiler.settings import AllSettings, Settings
 from boardlift_compiler.spec import CalibrationSpec, CompilerKnobs, CompileSpec
-from boardlift_compiler.toolchain import tool_environment
+from boardlift_compiler.toolchain import probe_toolchain, tool_environment
 from boardlift_servicekit.artifacts import LocalStore, RemoteStore
 from boardlift_servicekit.channels import ChannelSettings, connect
 from boardlift_servicekit.server import ServerSettings
@@ -162,6 +165,42 @@ async def measure_variants(case: Case, root: Path, repeat: int, cores: int) -> d
     return {"case": f"{case.name}: int8 + int16", **row}
 
 
+async def measure_bits(case: Case, models: Any, root: Path, repeat: int, cores: int) -> dict[str, float | str]:
+    """Check 16 samples of a build bit by bit: one simulator at a time, and one per core; interleaved."""
+    toolchain, samples = await probe_toolchain(TOOLCHAIN), models.samples(models.deep(), 16, seed=3)
+    with run_folder(root) as folder:
+        inputs = CompileInputs(case.model, case.spec, case.samples, cores)
+        built = await compile_model(toolchain, inputs, folder, Limits(), Hooks())
+        if built.quantized_model is None:
+            raise RuntimeError(f"{case.name} is refused: {built.failure}")
+        shutil.copyfile(built.quantized_model, root / "quantized.onnx")
+    (root / "model.bin").write_bytes(built.compiled)
+    np.savez(root / "heldout.npz", **samples)
+    times: dict[int, list[float]] = {1: [], cores: []}
+    for k in range(repeat):
+        for lanes in sorted(times, reverse=bool(k % 2)):
+            asked = SimulateInputs(
+                root / "quantized.onnx", root / "model.bin", root / "heldout.npz", None, built.spec, 16,
+                asyncio.Semaphore(lanes),
+            )  # fmt: skip
+            began = [0.0]
+
+            def note(step: str, *_: object, began: list[float] = began) -> None:
+                if step == "quantised model":
+                    began[0] = time.monotonic()
+
+            with run_folder(root) as folder:
+                outcome = await simulate_model(toolchain, asked, folder, note)
+            if not outcome.bit_exact:
+                raise RuntimeError("the bit check failed")
+            times[lanes].append((time.monotonic() - began[0]) / 16)  # from the quantised model's last sample on
+    row: dict[str, float | str] = {
+        f"s_per_sample_{k}_at_once": round(statistics.median(v), 3) for k, v in times.items()
+    }
+    row["ratio"] = round(statistics.median(times[1]) / statistics.median(times[cores]), 2)
+    return {"case": f"{case.name}: bit check of 16 samples", **row}
+
+
 def replace_words(case: Case, words: tuple[str, ...]) -> Case:
     """Return the case with other optimization words."""
     return replace_spec(case, case.spec.with_calibration(optimization=words))
@@ -197,6 +236,10 @@ async def run(arguments: argparse.Namespace) -> list[dict[str, float | str]]:
                         CompileSpec(calibration=CalibrationSpec("default"),
                                     compiler=CompilerKnobs("O3", advice_us=10_000_000)))  # fmt: skip
         rows.append(await measure_variants(variants, root / "variants", arguments.repeat, cores))
+        print(json.dumps(rows[-1]), flush=True)
+        deep = Case("conv chain 14x64@56, O1", root / "case2.onnx", root / "case2.npz",
+                    CompileSpec(calibration=CalibrationSpec("max"), compiler=CompilerKnobs("O1")))  # fmt: skip
+        rows.append(await measure_bits(deep, models, root / "bits", arguments.repeat, cores))
         print(json.dumps(rows[-1]), flush=True)
     finally:
         shutil.rmtree(root, ignore_errors=True)

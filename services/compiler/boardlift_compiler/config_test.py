@@ -107,6 +107,7 @@ LINTS = [
     ("one type for two inputs", '"uint8;float32"', '"uint8"', "CONFIG_MISSING_KEY"),
     ("jobs as text", "jobs: 3", "jobs: many", "CONFIG_VALUE"),
     ("log_level", "  march:", "  log_level: debug\n  march:", "CONFIG_KEY_IGNORED"),
+    ("layer dump", "", "", "LAYER_DUMP_SLOW"),
     ("balance", "  balance_factor: 30\n", "", "CONFIG_MISSING_KEY"),
     ("syntax", "input_parameters:", "input_parameters: [", "CONFIG_SYNTAX"),
     ("repeated key", "  core_num: 1", "  core_num: 1\n  core_num: 1", "CONFIG_SYNTAX"),

@@ -54,6 +54,10 @@ class _Reader:
                 result.paths[key] = str(model[key])
         if self._calibration.get("cal_data_dir"):
             result.paths["cal_data_dir"] = str(self._calibration["cal_data_dir"])
+        dumps = self._flag(model, "layer_out_dump", False)
+        if dumps:
+            text = "layer_out_dump is True: every layer's output is kept, which makes the model slow on the board."
+            add_warning(result, "LAYER_DUMP_SLOW", text, "layer_out_dump", "Set False for what is delivered.")
         return CompileSpec(
             name="from-yaml",
             inputs=self._inputs(),
@@ -63,7 +67,7 @@ class _Reader:
             remove_node_types=_words(model.get("remove_node_type")),
             remove_node_names=_words(model.get("remove_node_name")),
             output_nodes=_words(model.get("output_nodes")),
-            layer_out_dump=self._flag(model, "layer_out_dump", False),
+            layer_out_dump=dumps,
             dump_calibration_data=str(model.get("debug_mode", "")) == "dump_calibration_data",
         )
 
