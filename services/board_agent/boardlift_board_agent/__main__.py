@@ -1,4 +1,4 @@
-"""Start the agent: `boardlift-agent [serve]`, look at the machine: `doctor`, or at wrong outputs: `diagnose`."""
+"""Start the agent: `boardlift-agent [serve]`; look at the machine: `doctor`; at files: `diagnose`, `compare`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from boardlift_servicekit.channels import ChannelSettings
 from boardlift_servicekit.server import ServerSettings
 from boardlift_servicekit.settings import from_environment
 
-from boardlift_board_agent import __version__
+from boardlift_board_agent import __version__, compare_command
 from boardlift_board_agent.diagnose_command import read_words, run_diagnosis
 from boardlift_board_agent.doctor import examine
 from boardlift_board_agent.server import serve, serve_fleet
 from boardlift_board_agent.settings import AllSettings, Settings
 
-_USAGE = "usage: boardlift-agent [serve | doctor [--json] | diagnose ... | fleet COUNT | --version]"
+_USAGE = "usage: boardlift-agent [serve | doctor [--json] | diagnose ... | compare ... | fleet COUNT | --version]"
 
 _HELP = f"""{_USAGE}
 
@@ -44,7 +44,9 @@ def main() -> None:
         return
     fleet = len(words) == 2 and words[0] == "fleet" and words[1].isdigit()
     diagnosis = read_words(words[1:]) if words[0] == "diagnose" else None
-    if not fleet and diagnosis is None and words not in (["serve"], ["doctor"], ["doctor", "--json"]):
+    comparison = compare_command.read_words(words[1:]) if words[0] == "compare" else None
+    parsed = fleet or diagnosis is not None or comparison is not None
+    if not parsed and words not in (["serve"], ["doctor"], ["doctor", "--json"]):
         print(_USAGE, file=sys.stderr)
         sys.exit(2)
     try:
@@ -54,6 +56,9 @@ def main() -> None:
         if diagnosis is not None:
             logs.configure("board-agent", "WARNING")
             sys.exit(asyncio.run(run_diagnosis(settings.own, diagnosis)))
+        if comparison is not None:
+            logs.configure("board-agent", "WARNING")
+            sys.exit(asyncio.run(compare_command.run_comparison(settings.own, comparison)))
         logs.configure("board-agent", settings.own.log_level)
         asyncio.run(serve_fleet(settings, int(words[1])) if fleet else serve(settings))
     except BoardliftError as error:

@@ -16,7 +16,7 @@ from boardlift_board_agent.compare_outputs import compare_all
 from boardlift_board_agent.convert import comparison_message, in_range, refusal_message
 from boardlift_board_agent.diagnosis.evidence import Diagnosis, Evidence, NodeFact
 from boardlift_board_agent.diagnosis.mistakes import mistaken_inputs
-from boardlift_board_agent.diagnosis.tree import SAME, closeness, diagnose
+from boardlift_board_agent.diagnosis.tree import diagnose, same
 from boardlift_board_agent.failures import ModelRefused, ToolRun, check_run
 from boardlift_board_agent.hrt_model_exec import infer_command, model_info_command
 from boardlift_board_agent.load_samples import load_arrays
@@ -47,6 +47,7 @@ async def diagnose_model(request: Request, parts: Parts, emit: Emitter) -> board
         except ModelRefused as refused:
             result.failure.CopyFrom(refusal_message(refused))
             return result
+        result.engine = desk.engine
         result.diagnoses.extend(_message(item) for item in diagnose(evidence))
         _add_comparisons(result, evidence, desk.simulated)
         return result
@@ -90,6 +91,7 @@ async def _gather(request: Request, desk: Desk) -> Evidence:
         plain_copies=right.plain_copies,
         skew=parse_header(run.text).skew,
         bit_equal_code=_bit_check(request),
+        compiled_code_ran=desk.ran_compiled_code,
     )
 
 
@@ -107,8 +109,7 @@ async def _make_mistakes(
     desk: Desk, specs: tuple[TensorSpec, ...], samples: dict[str, Any], right: Inference, user: dict[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """Run the board on mistaken inputs, but only when the user's outputs need an explanation."""
-    close = closeness(user, right.outputs)
-    if close is None or close >= SAME:
+    if same(user, right.outputs) in (None, True):
         return {}
     found = {}
     wrong = mistaken_inputs({name: array[:_FEW] for name, array in samples.items()}, specs)

@@ -72,6 +72,21 @@ async def test_compiled_code_that_is_not_the_quantised_model(agent, call, materi
     assert causes(result) == ["compiled-code-differs"]
 
 
+@pytest.mark.parametrize(
+    ("bits", "cause", "confidence"), [("EQUAL", "consistent", 0.5), ("DIFFERENT", "compiled-code-differs", 0.8)]
+)
+async def test_a_stand_in_that_does_not_run_the_code_says_nothing_about_it(
+    agent, call, materials, bits, cause, confidence
+) -> None:
+    caller, item = call(agent), materials["threshold"]
+    check = Request.BitCheckOutcome.Value(f"BIT_CHECK_OUTCOME_{bits}")
+    result = await ask(caller, item, bit_check=check, quantized_model=item.quantized)
+    assert result.engine == "runtime"
+    assert [(d.cause, d.confidence) for d in result.diagnoses] == [(cause, confidence)]
+    assert "compiled code" in result.diagnoses[0].message
+    assert not any("board against quantised" in fact for fact in result.diagnoses[0].evidence)
+
+
 async def test_cpu_kernels_that_round_differently(agent, call, materials, toolchain) -> None:
     item = materials["softend"]
     simulator = Path(__file__).resolve().parents[4] / "simulator"

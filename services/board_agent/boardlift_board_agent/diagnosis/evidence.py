@@ -64,6 +64,8 @@ class Evidence:
     """(runtime, built for) when they differ."""
     bit_equal_code: bool | None = None
     """Compiled code equals the quantised model in the vendor's simulator."""
+    compiled_code_ran: bool = True
+    """`board` holds answers of the compiled code; False when a stand-in ran the quantised model in its place."""
 
 
 @dataclass(frozen=True)

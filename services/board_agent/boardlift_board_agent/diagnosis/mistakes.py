@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from boardlift_board_agent.diagnosis.evidence import Array, Arrays, Evidence
+from boardlift_board_agent.feed_model import input_bytes
 from boardlift_board_agent.tensor_spec import TensorSpec
 from boardlift_board_agent.tensors import read_plainly
 
@@ -75,6 +76,11 @@ INPUT_MISTAKES: tuple[Mistake, ...] = (
         "The code feeds the channels in reverse order (BGR for RGB).",
         "Swap the colour channels.",
     ),
+    Mistake(
+        "input-nv12-planar",
+        "The code feeds I420 (a plane of U, then one of V) where the model takes NV12 (U and V in turns).",
+        "Interleave U and V behind the luma plane.",
+    ),
 )
 OUTPUT_MISTAKES: tuple[Mistake, ...] = (
     Mistake(
@@ -116,11 +122,12 @@ def mistaken_inputs(samples: Arrays, specs: tuple[TensorSpec, ...]) -> dict[str,
     Returns:
         Mistake id -> inputs by name.
     """
-    names = [t.name for t in specs if t.input and not t.image]
-    right = {name: np.asarray(samples[name]) for name in names}
+    tensors = [t for t in specs if t.input and not t.image]
+    names = [t.name for t in tensors]
+    right = {t.name: np.asarray(samples[t.name]) for t in specs if t.input}
     made: dict[str, dict[str, Array]] = {}
     for mistake, change in _CHANGES.items():
-        changes = {name: change(array) for name, array in right.items()}
+        changes = {t.name: change(right[t.name], t) for t in specs if t.input}
         made[mistake] = {name: array for name, array in changes.items() if array is not None}
     if len(names) > 1:
         made["inputs-swapped"] = _swap(right, names)
@@ -151,6 +158,15 @@ def _relaid(array: Array, axes: tuple[int, int, int]) -> Array | None:
     return np.ascontiguousarray(moved).reshape(array.shape)
 
 
+def _read_as(array: Array, axes: tuple[int, int, int]) -> Array | None:
+    """The last three dimensions read from memory in another order, then put in the right one."""
+    if array.ndim < 4:
+        return None
+    lead = array.ndim - 3
+    order = (*range(lead), *(lead + a for a in axes))
+    return np.ascontiguousarray(array.reshape([array.shape[a] for a in order]).transpose(np.argsort(order)))
+
+
 def _bytes_as_float32(array: Array, kind: type[np.floating]) -> Array:
     """What float32 code sees in the bytes of another float type; the tail is cut off or zero."""
     rows = []
@@ -160,26 +176,62 @@ def _bytes_as_float32(array: Array, kind: type[np.floating]) -> Array:
     return np.stack(rows)
 
 
-_CHANGES: Mapping[str, Callable[[Array], Array | None]] = {
-    "input-nhwc-as-nchw": lambda a: _relaid(a, (1, 2, 0)),
-    "input-nchw-as-nhwc": lambda a: _relaid(a, (2, 0, 1)),
-    "input-not-divided-by-255": lambda a: a * np.asarray(255, a.dtype) if a.dtype.kind == "f" else None,
-    "input-divided-by-255-twice": lambda a: a / np.asarray(255, a.dtype) if a.dtype.kind == "f" else None,
-    "input-truncated-to-integers": lambda a: np.trunc(a) if a.dtype.kind == "f" else None,
-    "input-float64-bytes": lambda a: _bytes_as_float32(a, np.float64) if a.dtype.kind == "f" else None,
-    "input-float16-bytes": lambda a: _bytes_as_float32(a, np.float16) if a.dtype.kind == "f" else None,
-    "input-reversed-channels": lambda a: a[:, ..., ::-1, :, :].copy() if a.ndim >= 4 and a.shape[-3] == 3 else None,
+Change = Callable[[Array, TensorSpec], Array | None]
+
+
+def _of_floats(change: Callable[[Array], Array | None], unless: str = "") -> Change:
+    """For tensors of floats; not where the compiled model has the layout `unless`, in which that is no mistake."""
+
+    def apply(array: Array, spec: TensorSpec) -> Array | None:
+        fits = array.dtype.kind == "f" and not spec.image and not (unless and spec.layout.endswith(unless))
+        return change(array) if fits else None
+
+    return apply
+
+
+def _reversed_channels(array: Array, spec: TensorSpec) -> Array | None:
+    """The three channels the other way round, wherever they are; raw bytes of a picture have none."""
+    if array.ndim < 4:
+        return None
+    axes = [axis for axis in (-3, -1) if array.shape[axis] == 3]
+    if len(axes) == 2:
+        axes = [-1] if spec.layout.endswith("NHWC") else [-3]
+    return np.flip(array, axes[0]).copy() if axes else None
+
+
+def _planar_chroma(array: Array, spec: TensorSpec) -> Array | None:
+    """The bytes of an NV12 picture with its chroma in two planes (I420), uint8 [n, bytes]."""
+    if not spec.type.endswith("NV12"):
+        return None
+    rows = []
+    for sample in array:
+        memory = np.frombuffer(input_bytes(sample, spec), np.uint8)
+        luma, chroma = np.split(memory, [memory.size * 2 // 3])
+        rows.append(np.concatenate([luma, chroma[0::2], chroma[1::2]]))
+    return np.stack(rows)
+
+
+_CHANGES: Mapping[str, Change] = {
+    "input-nhwc-as-nchw": _of_floats(lambda a: _relaid(a, (1, 2, 0)), unless="NHWC"),
+    "input-nchw-as-nhwc": _of_floats(lambda a: _relaid(a, (2, 0, 1)), unless="NCHW"),
+    "input-not-divided-by-255": _of_floats(lambda a: a * np.asarray(255, a.dtype)),
+    "input-divided-by-255-twice": _of_floats(lambda a: a / np.asarray(255, a.dtype)),
+    "input-truncated-to-integers": _of_floats(np.trunc),
+    "input-float64-bytes": _of_floats(lambda a: _bytes_as_float32(a, np.float64)),
+    "input-float16-bytes": _of_floats(lambda a: _bytes_as_float32(a, np.float16)),
+    "input-reversed-channels": _reversed_channels,
+    "input-nv12-planar": _planar_chroma,
 }
 
 
-def mistaken_outputs(evidence: Evidence) -> dict[str, dict[str, Array]]:
+def mistaken_outputs(evidence: Evidence) -> list[tuple[str, dict[str, Array]]]:
     """Outputs as mistaken code would read them, from the right answer.
 
     Args:
         evidence: `board`, `board_raw`, `memory` and `specs` are used.
 
     Returns:
-        Mistake id -> outputs by name; only those that differ from the right ones.
+        (mistake id, outputs by name), only those that differ from the right ones; one mistake may be made in two ways.
     """
     specs = {t.name: t for t in evidence.specs if not t.input}
     made: dict[str, dict[str, Array]] = {m.id: {} for m in OUTPUT_MISTAKES}
@@ -192,16 +244,18 @@ def mistaken_outputs(evidence: Evidence) -> dict[str, dict[str, Array]]:
         if raw is not None and spec.scale:
             made["output-not-dequantised"][name] = raw.astype(np.float32)
             made["output-scaled-by-first-channel"][name] = raw.astype(np.float32) * np.float32(spec.scale[0])
+    right = {name: np.asarray(evidence.board[name]) for name in specs}
+    made["outputs-swapped"] = _swap(right, list(specs))
+    ways = list(made.items())
+    for misread in (_relaid, _read_as):
         for axes in ((1, 2, 0), (2, 0, 1)):
-            moved = _relaid(np.asarray(evidence.board[name]), axes)
-            if moved is not None and name not in made["output-layout-misread"]:
-                made["output-layout-misread"][name] = moved
-    made["outputs-swapped"] = _swap({n: np.asarray(evidence.board[n]) for n in specs}, list(specs))
-    return {
-        mistake: changed
-        for mistake, wrong in made.items()
-        if (changed := {n: a for n, a in wrong.items() if not np.array_equal(a, evidence.board[n], equal_nan=True)})
-    }
+            moved = {name: misread(array, axes) for name, array in right.items()}
+            ways.append(("output-layout-misread", {name: a for name, a in moved.items() if a is not None}))
+    return [
+        (mistake, changed)
+        for mistake, wrong in ways
+        if (changed := {n: a for n, a in wrong.items() if not np.array_equal(a, right[n], equal_nan=True)})
+    ]
 
 
 def _scaled(values: Array, spec: TensorSpec) -> Array:

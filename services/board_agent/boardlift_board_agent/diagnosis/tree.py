@@ -8,7 +8,7 @@ model gets?  5. Is the quantised model itself far from the float model; is calib
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -18,9 +18,12 @@ from boardlift_board_agent.diagnosis.calibration import judge_calibration
 from boardlift_board_agent.diagnosis.evidence import Arrays, Diagnosis, Evidence
 from boardlift_board_agent.diagnosis.mistakes import BY_ID, mistaken_outputs
 from boardlift_board_agent.diagnosis.user_inputs import judge_user_inputs
+from boardlift_board_agent.diagnosis.user_outputs import judge_user_outputs
 
 SAME = 0.99999
 """Smallest cosine of a sample from which on two answers are the same answer."""
+ALIKE = 0.01
+"""Largest difference relative to the largest value that the same answer may have; a cosine is blind to a factor."""
 TINY = 1e-5
 """Largest difference relative to the largest value that different CPU kernels may make."""
 DISTORTED = 0.98
@@ -52,6 +55,12 @@ def closeness(left: Arrays, right: Arrays) -> float | None:
     trimmed = {name: array[:samples] for name, array in left.items()}
     differences, _ = compare_all(trimmed, dict(right), samples)
     return float(np.min([d.figures["cosine_min"] for d in differences])) if differences else None
+
+
+def same(left: Arrays, right: Arrays) -> bool | None:
+    """True when two answers are one in direction and in size; None when nothing can be compared."""
+    close = closeness(left, right)
+    return None if close is None else close >= SAME and _relative(left, right) <= ALIKE
 
 
 def _relative(left: Arrays, right: Arrays) -> float:
@@ -101,15 +110,16 @@ def _memory(e: Evidence) -> list[Diagnosis]:
 
 
 def _user_code(e: Evidence) -> list[Diagnosis]:
-    found = judge_user_inputs(e)
+    found = [*judge_user_inputs(e), *judge_user_outputs(e)]
     close = closeness(e.user_outputs, e.board)
-    if close is None or close >= SAME:
+    if close is None or same(e.user_outputs, e.board):
         return found
     seen = f"Smallest cosine of the user's outputs against the board's: {close:.6f}"
-    explained = [*_explain(e, e.mistaken, seen), *_explain(e, mistaken_outputs(e), seen)]
+    if close >= SAME:
+        seen += ", but they are another multiple of it: a scale is missing or applied twice"
+    explained = _explain(e, [*e.mistaken.items(), *mistaken_outputs(e)], seen)
     for name, outputs in e.others.items():
-        match = closeness(e.user_outputs, outputs)
-        if match is not None and match >= SAME:
+        if same(e.user_outputs, outputs):
             explained.append(
                 Diagnosis(
                     "wrong-model-version",
@@ -118,7 +128,7 @@ def _user_code(e: Evidence) -> list[Diagnosis]:
                     f"The user's outputs are those of {name}, not of this model.",
                     "Deploy the model you mean.",
                     subject=name,
-                    evidence=(seen, f"Against {name}: {match:.6f}"),
+                    evidence=(seen, f"Against {name}: {closeness(e.user_outputs, outputs):.6f}"),
                 )
             )
     if explained or found:
@@ -135,19 +145,18 @@ def _user_code(e: Evidence) -> list[Diagnosis]:
     ]
 
 
-def _explain(e: Evidence, candidates: Mapping[str, Arrays], seen: str) -> list[Diagnosis]:
-    found = []
-    for mistake, outputs in candidates.items():
+def _explain(e: Evidence, candidates: Iterable[tuple[str, Arrays]], seen: str) -> list[Diagnosis]:
+    found: dict[str, Diagnosis] = {}
+    for mistake, outputs in candidates:
         both = {name: array for name, array in outputs.items() if name in e.user_outputs}
-        match = closeness({name: e.user_outputs[name] for name in both}, both)
-        right = closeness(both, {name: e.board[name] for name in both})
-        if match is None or match < SAME or (right is not None and right >= SAME):
+        theirs = {name: e.user_outputs[name] for name in both}
+        if not same(theirs, both) or same(both, {name: e.board[name] for name in both}):
             continue
         known = BY_ID[mistake]
-        facts = (seen, f"Against the board with this mistake made on purpose: {match:.6f}")
+        facts = (seen, f"Against the board with this mistake made on purpose: {closeness(theirs, both):.6f}")
         subject = ", ".join(sorted(both))
-        found.append(Diagnosis(mistake, "user-code", 0.99, known.message, known.next_step, subject, facts))
-    return found
+        found[mistake] = Diagnosis(mistake, "user-code", 0.99, known.message, known.next_step, subject, facts)
+    return list(found.values())
 
 
 def _board(e: Evidence) -> list[Diagnosis]:
@@ -162,6 +171,8 @@ def _board(e: Evidence) -> list[Diagnosis]:
                 evidence=(f"Largest relative difference between two runs: {_relative(e.repeated, e.board):.3g}",),
             )
         ]
+    if not e.compiled_code_ran:
+        return _code_not_run(e)
     close = closeness(e.board, e.quantized)
     if close is None or e.plain_copies:
         return []
@@ -181,8 +192,7 @@ def _board(e: Evidence) -> list[Diagnosis]:
         step = "Rewrite the operator at fault (see the simulation's first difference), or report it to the vendor."
         return [Diagnosis("compiled-code-differs", "compiler", 0.95, text, step, evidence=(fact,))]
     for name, outputs in e.others.items():
-        match = closeness(e.board, outputs)
-        if match is not None and match >= SAME:
+        if same(e.board, outputs):
             text = f"The board runs {name}: its outputs are those of that version."
             return [
                 Diagnosis("wrong-model-version", "versions", 0.95, text, "Deploy the model you mean.", name, (fact,))
@@ -190,6 +200,15 @@ def _board(e: Evidence) -> list[Diagnosis]:
     text = "The board leaves the quantised model although the inputs are the same."
     step = "Run the same samples on another board and in the vendor's simulator."
     return [Diagnosis("board-differs", "board", 0.7 if e.bit_equal_code else 0.5, text, step, evidence=(fact,))]
+
+
+def _code_not_run(e: Evidence) -> list[Diagnosis]:
+    """A stand-in answered with the quantised model itself: only the simulation's bit check knows about the code."""
+    if e.bit_equal_code is not False:
+        return []
+    text = "The compiled code is not the quantised model, says the simulation's bit check; this board did not run it."
+    step = "Rewrite the operator at fault (see the simulation's first difference), or report it to the vendor."
+    return [Diagnosis("compiled-code-differs", "compiler", 0.8, text, step)]
 
 
 def _model(e: Evidence) -> list[Diagnosis]:
@@ -240,12 +259,18 @@ def _consistent(e: Evidence) -> Diagnosis:
     facts = []
     for name, left, right in (
         ("user against board", e.user_outputs, e.board),
-        ("board against quantised", e.board, e.quantized),
+        ("board against quantised", e.board, e.quantized if e.compiled_code_ran else {}),
         ("board against float", e.board, e.reference),
     ):
         close = closeness(left, right)
         if close is not None:
             facts.append(f"{name}: smallest cosine {close:.6f}")
+    if not e.compiled_code_ran:
+        text = (
+            "What was compared agrees, but the simulated board ran the quantised model in place of the compiled code."
+        )
+        step = "Look on a real board: nothing here is a check of the compiled code."
+        return Diagnosis("consistent", "none", 0.5 if facts else 0.0, text, step, evidence=tuple(facts))
     return Diagnosis(
         "consistent",
         "none",

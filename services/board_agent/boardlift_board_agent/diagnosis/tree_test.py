@@ -31,15 +31,19 @@ class UserCode:
         self.specs = parse_model_info(info.stdout)
 
     def run(self, samples: dict[str, np.ndarray], read=None) -> dict[str, np.ndarray]:
+        fed = {n: [np.ascontiguousarray(s, np.float32).tobytes() for s in a] for n, a in samples.items()}
+        return self.run_bytes(fed, read)
+
+    def run_bytes(self, fed: dict[str, list[bytes]], read=None) -> dict[str, np.ndarray]:
         read = read or (lambda memory, spec: dequantize(unpack(memory, spec), spec))
         inputs = [s for s in self.specs if s.input]
         outputs = [s for s in self.specs if not s.input]
         rows: dict[str, list[np.ndarray]] = {s.name: [] for s in outputs}
-        for index in range(len(samples[inputs[0].name])):
+        for index in range(len(fed[inputs[0].name])):
             files = []
             for position, spec in enumerate(inputs):
                 path = self.folder / f"in{position}.bin"
-                path.write_bytes(np.ascontiguousarray(samples[spec.name][index], np.float32).tobytes())
+                path.write_bytes(fed[spec.name][index])
                 files.append(str(path))
             flags = [f"--model_file={self.model}", f"--input_file={','.join(files)}", f"--dump_path={self.folder}"]
             command = [TOOL, "infer", *flags, "--enable_dump=true"]
@@ -82,10 +86,12 @@ async def ask(caller, item, **arrays):
         compiled_model=await caller.upload(item.model),
         samples=await caller.store.put_bytes(npz(**item.samples), "application/x-npz"),
         reference_outputs=await caller.store.put_bytes(npz(**item.reference), "application/x-npz"),
-        quantized_outputs=await caller.store.put_bytes(npz(**item.quantized_outputs), "application/x-npz"),
         calibration=await caller.upload(item.calibration),
         sample_limit=1,
     )
+    if item.quantized_outputs:
+        quantized = await caller.store.put_bytes(npz(**item.quantized_outputs), "application/x-npz")
+        request.quantized_outputs.CopyFrom(quantized)
     for name, value in arrays.items():
         if name == "others":
             for other, outputs in value.items():
@@ -95,6 +101,8 @@ async def ask(caller, item, **arrays):
             request.nodes.extend(value)
         elif name in {"bit_check", "sample_limit"}:
             setattr(request, name, value)
+        elif name == "quantized_model":
+            request.quantized_model.CopyFrom(await caller.upload(value))
         else:
             getattr(request, name).CopyFrom(await caller.store.put_bytes(npz(**value), "application/x-npz"))
     responses = [r async for r in caller.stub.DiagnoseModel(request, timeout=120)]
@@ -265,6 +273,14 @@ def test_one_value_that_is_no_number_is_never_agreement(bad: float) -> None:
         assert causes(diagnose(Evidence(**{"specs": (), "samples": {}, "reference": {}, **fields}))) == [cause]
     same = {"board": spoilt, "quantized": spoilt, "repeated": {"y": spoilt["y"][:1]}}
     assert causes(diagnose(Evidence(specs=(), samples={}, reference={}, **same))) == ["consistent"]
+
+
+def test_a_multiple_of_the_right_answer_is_not_the_right_answer() -> None:
+    board = {"y": np.arange(12, dtype=np.float32).reshape(2, 6)}
+    for factor, cause in ((1.0, "consistent"), (1.001, "consistent"), (3.0, "user-code-unexplained")):
+        found = diagnose(evidence(user_outputs={"y": board["y"] * np.float32(factor)}))
+        assert causes(found) == [cause]
+    assert "another multiple" in found[0].evidence[0]
 
 
 def test_no_evidence_is_no_verdict() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from boardlift_board_agent.compare_outputs import cosine
 from boardlift_board_agent.diagnosis.evidence import Array, Diagnosis, Evidence
 from boardlift_board_agent.diagnosis.mistakes import BY_ID, mistaken_inputs
+from boardlift_board_agent.feed_model import input_bytes
 
 _EXACT = 1e-5
 
@@ -26,12 +27,21 @@ def judge_user_inputs(e: Evidence) -> list[Diagnosis]:
             text = f"The model has no input {name}."
             found.append(Diagnosis("input-name-unknown", "user-code", 0.9, text, "Match inputs by name.", name))
             continue
-        right = np.asarray(e.samples[name])
+        right = _as_fed(e, name, np.asarray(fed))
         if _same(fed, right):
             continue
         match = next((m for m, inputs in mistaken.items() if name in inputs and _same(fed, inputs[name])), None)
         found.append(_known(match, name) if match else _fitted(name, fed, right))
     return found
+
+
+def _as_fed(e: Evidence, name: str, fed: Array) -> Array:
+    """The sample as it should have been fed: of a picture its bytes, when the code dumped bytes."""
+    right = np.asarray(e.samples[name])
+    spec = next((t for t in e.specs if t.input and t.name == name), None)
+    if spec is None or not spec.image or fed.dtype != np.uint8:
+        return right
+    return np.stack([np.frombuffer(input_bytes(sample, spec), np.uint8) for sample in right])
 
 
 def _same(left: Array, right: Array) -> bool:
