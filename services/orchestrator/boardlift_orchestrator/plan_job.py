@@ -14,10 +14,13 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 import nats.js.errors as jetstream_errors
-from boardlift.errors import BoardliftError, NotFoundError
+import structlog
+from boardlift.errors import BoardliftError
 from boardlift.v1 import job_pb2, queue_pb2
+from boardlift_servicekit.dispatcher import describe_error
 from boardlift_servicekit.interceptors import current_submitter
 from boardlift_servicekit.messaging import TASK_STREAM, board_consumer, pool_consumer, retry
+from boardlift_servicekit.stage_calls import is_retryable
 from google.protobuf.message import Message
 from nats.js import JetStreamContext
 
@@ -41,6 +44,7 @@ _SERVICES: Final = {
 }
 _HERE: Final = Ref("0" * 64)
 Answer = job_pb2.StagePlan
+_log = structlog.get_logger(__name__)
 
 
 class StoredRunner(Protocol):
@@ -140,12 +144,13 @@ class Planner:
         task = build_task(job, dataclasses.replace(stage, attempt=1), spec, needed)
         try:
             result: Any = await service.run(task, _drop)
-        except NotFoundError as error:
-            if error.reason == "RESULT_NOT_STORED":
-                planned.answer = Answer.ANSWER_RUNS
+        except BoardliftError as error:
+            if is_retryable(error):
+                return  # it is away, or busy: the plan says that it does not know
+            planned.answer = Answer.ANSWER_RUNS
+            if error.reason != "RESULT_NOT_STORED":
+                planned.failure.CopyFrom(describe_error(error))  # so it would be told to the job
             return
-        except BoardliftError:
-            return  # it is away, or busy: the plan says that it does not know
         planned.answer = Answer.ANSWER_ALWAYS_RUNS if stage.stage == "ingest" else Answer.ANSWER_CACHED
         if result.HasField("failure"):
             planned.failure.CopyFrom(result.failure)
@@ -157,8 +162,12 @@ class Planner:
         jobs = await asyncio.gather(*(self._engine.read(line.id) for line in ended[:_PAST_JOBS]))
         runs: list[PastRun] = []
         for job in jobs:
-            if job is not None:
+            if job is None:
+                continue
+            try:
                 runs += runs_of(job, await self._results.spec(job))
+            except BoardliftError as error:  # its files are gone or damaged: it tells nothing about a new job
+                _log.warning("past_job_left_out", job=job.id, reason=error.reason)
         return runs
 
     async def _add_boards(self, plan: job_pb2.PlanJobResponse, spec: job_pb2.JobSpec) -> None:
