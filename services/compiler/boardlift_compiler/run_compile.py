@@ -32,6 +32,7 @@ from boardlift_compiler.prepare_calibration import (
 )
 from boardlift_compiler.read_bin import BinUnreadableError, CompiledModel, read_bin, strip_paths
 from boardlift_compiler.read_model import ModelSummary, ModelUnreadableError, read_model
+from boardlift_compiler.report_warnings import named_warnings
 from boardlift_compiler.run_folder import RunFolder
 from boardlift_compiler.run_mapper import Hooks, Limits, MapperRun, run_mapper
 from boardlift_compiler.scrub_paths import Scrubber
@@ -177,6 +178,7 @@ def _collect(
     cpu_ops = outcome.model_in_bin.cpu_ops if outcome.model_in_bin else {}
     outcome.findings += find_fallbacks(outcome.spec, model, run.facts, count, first_md5, cpu_ops)
     outcome.findings += [f for f in foresee(outcome.spec, model) if f.code in BORDER_CODES]
+    outcome.findings += named_warnings(run.facts, {f.subject for f in outcome.findings})
     for line in run.facts.errors:
         outcome.findings.append(Finding("TOOL_PRINTED_ERROR", "warning", line[:300]))
 
