@@ -35,3 +35,11 @@ def test_outputs_of_one_range_constants_and_single_numbers_are_fine():
     assert describe_lost_channels("y", constant, constant) == []
     assert describe_lost_channels("y", constant[:1, :1], constant[:1, :1]) == []
     assert describe_lost_channels("y", detector()[:1], detector()[:1]) == []
+
+
+def test_channels_of_integers_and_of_truth_values_count_too():
+    reference = np.array([[-128, 1], [127, 1]], np.int8)
+    assert lost_channels(np.zeros_like(reference), reference) == (1, [0], 1)
+    truth = np.array([[True, False], [False, False]])
+    (finding,) = describe_lost_channels("y", np.ones_like(truth), truth)
+    assert "1 of 1 channels" in finding.message
