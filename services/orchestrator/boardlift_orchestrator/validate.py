@@ -31,6 +31,7 @@ MAX_BOARD_SAMPLES: Final = 1024
 MAX_LIMIT_S: Final = 7 * 86400
 DEFAULT_LIMIT_S: Final = 4 * 3600
 _VARIANT: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_GOVERNOR: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
 
 def check_spec(spec: job_pb2.JobSpec) -> None:
@@ -115,6 +116,8 @@ def _check_perf(perf: board_agent_pb2.PerfSpec) -> None:
     for name, value, low, high in bounds:
         if not low <= value <= high:
             _refuse(f"spec.perf.{name}", f"{value:g} does not lie between {low} and {high}", "Correct it.")
+    if perf.governor and not _GOVERNOR.fullmatch(perf.governor):
+        _refuse("spec.perf.governor", "this is no governor's name", "Ask for one such as performance or schedutil.")
 
 
 def _refuse(field: str, message: str, remedy: str) -> None:

@@ -24,7 +24,7 @@ def perf(**durations: int) -> Perf:
 
 
 def test_bounds_themselves_are_taken() -> None:
-    most = Perf(threads=[1, 8], frames=1_000_000, warmup_frames=100_000)
+    most = Perf(threads=[1, 8], frames=1_000_000, warmup_frames=100_000, governor="simple_ondemand")
     check_spec(spec(perf=most, board_samples=1024))
     check_spec(spec(perf=perf(limit_duration=1, sustained_duration=3600)))
 
@@ -34,6 +34,7 @@ def test_bounds_themselves_are_taken() -> None:
     [
         ({"perf": Perf(threads=[2, 9])}, "spec.perf.threads"),
         ({"perf": Perf(frames=-5)}, "spec.perf.frames"),
+        ({"perf": Perf(governor="../max")}, "spec.perf.governor"),
         ({"perf": Perf(warmup_frames=100_001)}, "spec.perf.warmup_frames"),
         ({"perf": perf(limit_duration=0)}, "spec.perf.limit_duration"),
         ({"perf": perf(sustained_duration=3601)}, "spec.perf.sustained_duration"),
