@@ -19,6 +19,8 @@ SCOPES = frozenset({"read", "write", "admin", "board"})
 _OF_A_BOARD = frozenset(
     {"RegisterBoard", "GetServerInfo", "UploadArtifact", "GetUploadStatus", "DownloadArtifact", "FindMissingArtifacts"}
 )
+_BY_BOARDS = frozenset({"RegisterBoard"})
+"""What a board says of itself: whoever submits jobs must not take a board's place, nor end its sign of life."""
 _WRITING = frozenset({"PlanJob"})
 """Calls that store or compute in spite of their names: a plan checks the dataset and keeps a model sent along."""
 _READING = ("Get", "List", "Watch", "Download", "Find", "Describe", "Inspect", "Plan")
@@ -91,7 +93,8 @@ def authorize(principal: Principal, method: str) -> None:
         PermissionDeniedError: The token lacks the scope.
     """
     name = method.rpartition("/")[2]
-    needed = "read" if name.startswith(_READING) and name not in _WRITING else "write"
+    reads = name.startswith(_READING) and name not in _WRITING
+    needed = "board" if name in _BY_BOARDS else "read" if reads else "write"
     if "admin" in principal.scopes or needed in principal.scopes or (needed == "read" and "write" in principal.scopes):
         return
     if "board" in principal.scopes and name in _OF_A_BOARD:

@@ -11,7 +11,7 @@ from boardlift_servicekit.access import Principal, authorize
         ("JobService/CreateJob", {"write", "admin"}),
         ("JobService/PlanJob", {"write", "admin"}),  # it stores a model that comes along, and has the dataset checked
         ("TransformService/PlanTransform", {"read", "write", "admin"}),
-        ("BoardService/RegisterBoard", {"board", "write", "admin"}),
+        ("BoardService/RegisterBoard", {"board", "admin"}),
         ("ArtifactService/UploadArtifact", {"board", "write", "admin"}),
     ],
 )
