@@ -55,6 +55,7 @@ class Board(Process):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         values = {
             "board_id": name,
+            "listen": "127.0.0.1:0",
             "state_dir": str(folder / name),
             "board_root": str(root),
             "hrt_model_exec": str(BIN / "boardlift-hrt-model-exec"),
