@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from boardlift_servicekit.tool import run_tool
-from onnx import helper
 
 from boardlift_compiler.run_compile import CompileInputs, compile_model
 from boardlift_compiler.run_folder import run_folder
@@ -26,26 +25,11 @@ def words(*optimization, **more):
     return QUICK.with_calibration(optimization=optimization, **more)
 
 
-def attention(models):
-    """A MatMul of two computed tensors between convolutions."""
-    weight = models._weight
-    rng = np.random.default_rng(3)
-    weights = [weight(rng, "wa", 4, 4, 1, 1), weight(rng, "wb", 4, 4, 1, 1), weight(rng, "wc", 4, 4, 1, 1)]
-    nodes = [
-        helper.make_node("Conv", ["x", "wa"], ["a"], name="ca"),
-        helper.make_node("Conv", ["x", "wb"], ["b"], name="cb"),
-        helper.make_node("Transpose", ["b"], ["t"], name="tr", perm=[0, 1, 3, 2]),
-        helper.make_node("MatMul", ["a", "t"], ["m"], name="mm"),
-        helper.make_node("Conv", ["m", "wc"], ["y"], name="cc"),
-    ]
-    return models._model(nodes, [("x", [1, 4, 8, 16])], [("y", [1, 4, 8, 8])], weights)
-
-
 CASES = {
     "int16: a head of more than 256 inputs": (lambda m: m.policy((225, 64, 320, 12)), INT16, "INT16_FELL_BACK", "fc2"),
     "int16: GlobalAveragePool": (lambda m: m.small("GlobalAveragePool"), INT16, "INT16_FELL_BACK", "op"),
     "int16: AveragePool": (lambda m: m.small("AveragePool", attributes=POOL), INT16, "INT16_FELL_BACK", "op"),
-    "int16: MatMul of two tensors": (attention, INT16, "INT16_FELL_BACK", "mm"),
+    "int16: MatMul of two tensors": (lambda m: m.attention(), INT16, "INT16_FELL_BACK", "mm"),
     "int16 for one node": (
         lambda m: m.small("GlobalAveragePool"), overridden(NodeOverride("op", input_type="int16")), "INT16_FELL_BACK",
         "op",

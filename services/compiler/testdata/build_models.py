@@ -78,6 +78,20 @@ def two_islands(seed=3):
                   [("y1", [1, 6, 20, 20]), ("y2", [1, 5, 20, 20])], weights)  # fmt: skip
 
 
+def attention(seed=3):
+    """A MatMul of two computed tensors between convolutions."""
+    rng = np.random.default_rng(seed)
+    weights = [_weight(rng, name, 4, 4, 1, 1) for name in ("wa", "wb", "wc")]
+    nodes = [
+        helper.make_node("Conv", ["x", "wa"], ["a"], name="ca"),
+        helper.make_node("Conv", ["x", "wb"], ["b"], name="cb"),
+        helper.make_node("Transpose", ["b"], ["t"], name="tr", perm=[0, 1, 3, 2]),
+        helper.make_node("MatMul", ["a", "t"], ["m"], name="mm"),
+        helper.make_node("Conv", ["m", "wc"], ["y"], name="cc"),
+    ]
+    return _model(nodes, [("x", [1, 4, 8, 16])], [("y", [1, 4, 8, 8])], weights)
+
+
 def camera(channels=3, size=(32, 48), seed=4):
     """An image model: [1, C, H, W] -> [1, 4, H/2, W/2]; works on raw 0 to 255 pixels scaled by the preprocess node."""
     rng = np.random.default_rng(seed)
