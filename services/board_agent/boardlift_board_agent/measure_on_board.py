@@ -21,6 +21,10 @@ from boardlift_board_agent.statistics import summarize
 from boardlift_board_agent.tensor_spec import TensorSpec
 
 NPZ = "application/x-npz"
+_BASELINE_S = 20.0
+"""Longest time the CPU baseline counts frames."""
+_LOAD_S = 100.0
+"""More for loading the model and its first calls."""
 
 
 async def measure_on_board(bench: Bench, tensors: tuple[TensorSpec, ...]) -> None:
@@ -90,13 +94,23 @@ async def time_on_cpu(bench: Bench) -> None:
         return
     bench.emit.progress("cpu baseline", 0.92)
     model, samples = await bench.store.fetch(request.float_model), await bench.store.fetch(request.heldout)
-    command = (sys.executable, "-m", "boardlift_board_agent.cpu_baseline", str(model), str(samples))
-    run = await bench.tool.run(command, bench.folder, 120.0, lambda source, line: None)
+    plan = convert.plan_from(request.perf)
+    limit_s = min(plan.limit_s, _BASELINE_S)
+    words = (str(model), str(samples), f"--frames={plan.frames}", f"--limit={limit_s}")
+    command = (sys.executable, "-m", "boardlift_board_agent.cpu_baseline", *words)
+    run = await bench.tool.run(command, bench.folder, limit_s + _LOAD_S, lambda source, line: None)
     if run.exit_code:
         text = f"The float model was not timed on the CPU: {run.text.strip()[-300:]}"
         bench.result.findings.append(convert.finding("CPU_BASELINE_ABSENT", "note", text, "cpu"))
         return
-    statistics = summarize(parse_samples(run.text))
+    times = parse_samples(run.text)
+    statistics = summarize(times)
     baseline = bench.result.cpu_baseline
+    baseline.raw_samples.CopyFrom(await bench.store.put_bytes(save_arrays({"latency_ms": times}), NPZ))
     baseline.threads, baseline.frames, baseline.stable = 1, statistics.count, statistics.stable
-    baseline.figures.extend(convert.statistics_figures(statistics, bench.watch.simulated, "onnxruntime, one thread"))
+    source = "onnxruntime, one thread"
+    baseline.figures.append(convert.figure("fps", 1000 / statistics.mean_ms, "fps", bench.simulated, source))
+    baseline.figures.extend(convert.statistics_figures(statistics, bench.simulated, source))
+    if not statistics.stable:
+        text = f"The CPU baseline is unstable: {statistics.why_unstable}"
+        bench.result.findings.append(convert.finding("CPU_BASELINE_UNSTABLE", "note", text, "cpu"))

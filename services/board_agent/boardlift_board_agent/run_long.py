@@ -14,9 +14,12 @@ from boardlift_board_agent.hrt_model_exec import PerfOptions, perf_command, samp
 from boardlift_board_agent.load_samples import save_arrays
 from boardlift_board_agent.measure_latency import parse_samples
 from boardlift_board_agent.parse_report import parse_perf
+from boardlift_board_agent.statistics import FEWEST
 
 SLOWDOWN = 1.05
 """Last tenth against first tenth; more than this is worth a warning."""
+_ROUND_S = 3.0
+"""Length of one round, about."""
 _READINGS = ("bpu_c", "cpu_c", "bpu_mhz", "cpu_mhz")
 
 
@@ -33,7 +36,7 @@ async def run_long(bench: Bench) -> None:
     if not plan.sustained_s:
         return
     threads = max(plan.threads)
-    options = PerfOptions(plan.frames, threads)
+    options = PerfOptions(min(plan.frames, round_frames(_mean_ms(bench, threads), threads)), threads)
     begun = time.monotonic()
     rows: list[tuple[float, ...]] = []
     while not rows or time.monotonic() - begun < plan.sustained_s:
@@ -44,6 +47,21 @@ async def run_long(bench: Bench) -> None:
         rows.append((passed, latency, *(math.nan if value is None else float(value) for value in values)))
         bench.emit.progress("sustained run", 0.9 + 0.05 * min(1.0, passed / plan.sustained_s), len(rows))
     await _record(bench, np.array(rows), threads)
+
+
+def round_frames(mean_ms: float, threads: int) -> int:
+    """Frames of a round of a few seconds, so that the curve has points enough and a slow model's round an end.
+
+    Args:
+        mean_ms: latency of a frame as measured before; 0 when unknown.
+        threads: frames at the same time.
+    """
+    return max(FEWEST, int(_ROUND_S * 1000 * threads / max(mean_ms, 1e-3)))
+
+
+def _mean_ms(bench: Bench, threads: int) -> float:
+    measured = [item for item in bench.result.latency if item.threads == threads]
+    return next((f.value for item in measured for f in item.figures if f.name == "mean_ms"), 0.0)
 
 
 async def _median_ms(bench: Bench, options: PerfOptions) -> float:

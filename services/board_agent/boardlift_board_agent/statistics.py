@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 TIGHT = 0.01
 """Half width of the median's interval, relative to the median, from which on a result counts as tight."""
+FEWEST = 30
+"""Fewer frames than this settle nothing."""
 DRIFT = 0.03
 """Largest relative difference between the medians of the two halves of a stable run."""
 _Z = 1.959964
@@ -46,6 +48,8 @@ class LatencyStatistics:
         """One sentence, empty when stable."""
         if self.stable:
             return ""
+        if self.count < FEWEST:
+            return f"{self.count} frames are too few, {FEWEST} are needed."
         if abs(self.drift) > DRIFT:
             word = "slower" if self.drift > 0 else "faster"
             return f"The second half of the run is {abs(self.drift):.1%} {word} than the first."
@@ -91,7 +95,7 @@ def summarize(samples_ms: NDArray[np.float64], round_frames: int = 0) -> Latency
         ci_low_ms=low,
         ci_high_ms=high,
         drift=drift,
-        stable=bool(tight and abs(drift) <= DRIFT and samples.size >= 30),
+        stable=bool(tight and abs(drift) <= DRIFT and samples.size >= FEWEST),
     )
 
 

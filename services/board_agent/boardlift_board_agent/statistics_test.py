@@ -80,3 +80,8 @@ def test_drift_inside_every_round_is_seen() -> None:
     got = summarize(np.concatenate(rounds), 400)
     assert not got.stable
     assert "slower" in got.why_unstable
+
+
+def test_too_few_frames_are_called_too_few() -> None:
+    found = summarize(np.full(12, 1.5))
+    assert not found.stable and "12 frames are too few" in found.why_unstable
