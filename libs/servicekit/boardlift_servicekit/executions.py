@@ -123,7 +123,7 @@ class Executions(Generic[R]):
         self._slots = asyncio.Semaphore(slots)
         self._grace_s = grace_s
         self._running: dict[str, _Execution] = {}
-        self._named: dict[tuple[str, str], tuple[_Execution, Reader]] = {}
+        self._named: dict[tuple[str, str], list[tuple[_Execution, Reader]]] = {}
         self.slots = slots
         self.busy = 0
 
@@ -158,7 +158,7 @@ class Executions(Generic[R]):
         execution.callers.add(caller)
         name = (caller.principal, execution_id)
         if execution_id:
-            self._named[name] = (execution, caller)
+            self._named.setdefault(name, []).append((execution, caller))
         try:
             async for item in caller.events():
                 yield item
@@ -167,28 +167,29 @@ class Executions(Generic[R]):
                 raise CancelledError("The execution was stopped.", reason="EXECUTION_CANCELLED")
             yield task.result()
         finally:
-            if self._named.get(name, (None, None))[1] is caller:
-                del self._named[name]
+            self._forget(name, caller)
             self._leave(execution, caller, self._grace_s)
 
     async def cancel(self, execution_id: str) -> bool:
         """Let a caller leave without the grace period; True when that stopped the work (it has ended on return).
 
+        All calls of this name leave: one that came again may have left a broken stream behind, not noticed yet.
         Only the principal who named an execution can cancel it, or an administrator: to all others there is none.
         """
-        named = self._named.get((current_principal(), execution_id))
-        if named is None and caller_is_admin():
-            named = next((item for (_, name), item in self._named.items() if name == execution_id), None)
-        if named is None or named[0].task is None or named[0].task.done():
-            return False
-        execution, caller = named
-        execution.callers.discard(caller)
-        stops = not execution.callers
-        if stops:
-            execution.stop()
-            await asyncio.wait({named[0].task}, timeout=10)
-        caller.close()
-        return stops
+        calls = self._named.get((current_principal(), execution_id))
+        if calls is None and caller_is_admin():
+            calls = next((item for (_, name), item in self._named.items() if name == execution_id), None)
+        leaving = [(run, caller) for run, caller in calls or () if run.task is not None and not run.task.done()]
+        for run, caller in leaving:
+            run.callers.discard(caller)
+        stopped = {run.task: run for run, _ in leaving if not run.callers and run.task is not None}
+        for run in stopped.values():
+            run.stop()
+        if stopped:
+            await asyncio.wait(stopped, timeout=10)
+        for _, caller in leaving:
+            caller.close()
+        return bool(stopped)
 
     async def close(self) -> None:
         """Stop everything that runs."""
@@ -196,6 +197,11 @@ class Executions(Generic[R]):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _forget(self, name: tuple[str, str], caller: Reader) -> None:
+        left = [item for item in self._named.pop(name, ()) if item[1] is not caller]
+        if left:
+            self._named[name] = left
 
     def _stopping(self, key: str) -> asyncio.Task[Message] | None:
         execution = self._running.get(key)

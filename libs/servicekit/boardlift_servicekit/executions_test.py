@@ -143,6 +143,20 @@ async def test_who_comes_while_a_stopped_run_dies_gets_a_run_of_its_own(make):
         await first
 
 
+async def test_a_call_that_came_again_is_stopped_with_the_stream_that_it_left_behind(make):
+    executions, work = make(), Counter(60)
+    calls = []
+    for _ in range(2):  # the first stream is broken, and its server has not noticed yet
+        calls.append(asyncio.create_task(collect(executions, "k", work, "j-1/compile/int8/1")))
+        await asyncio.sleep(0.05)
+    assert await executions.cancel("j-1/compile/int8/1")
+    assert work.started == work.cancelled == 1
+    for call in calls:
+        with pytest.raises(CancelledError):
+            await call
+    assert not executions._named
+
+
 async def test_nobody_cancels_what_somebody_else_named(make):
     executions, work = make(), Counter(60)
     as_caller(ANN)
