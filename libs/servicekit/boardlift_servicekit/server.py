@@ -25,6 +25,7 @@ from boardlift_servicekit.settings import from_environment
 from boardlift_servicekit.watched_file import WatchedFile
 
 _LOG = structlog.get_logger()
+_CANCEL_S = 3.0
 _OPTIONS = [
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
@@ -131,9 +132,11 @@ class Host:
 
     async def stop(self) -> None:
         """Answer NOT_SERVING, let running calls end within the grace, then close everything."""
-        for task in self._beside:
-            task.cancel()
-        await asyncio.gather(*self._beside, return_exceptions=True)
+        left = set(self._beside)
+        while left:
+            for task in left:
+                task.cancel()
+            _, left = await asyncio.wait(left, timeout=_CANCEL_S)  # again: Python 3.11's wait_for can swallow a cancel
         await self._health.enter_graceful_shutdown()
         await self._server.stop(self._settings.stop_grace.total_seconds())
         for close in reversed(self._closers):

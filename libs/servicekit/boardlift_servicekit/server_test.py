@@ -1,3 +1,4 @@
+import asyncio
 import hashlib
 
 import grpc
@@ -13,6 +14,7 @@ from boardlift.v1 import toolchain_pb2 as pb
 from boardlift.v1 import toolchain_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from boardlift_servicekit import server
 from boardlift_servicekit.channels import ChannelSettings, connect
 from boardlift_servicekit.server import Host, ServerSettings, is_loopback
 
@@ -117,3 +119,22 @@ def test_an_address_that_is_set_is_kept(monkeypatch, listen, expected):
     else:
         monkeypatch.setenv("BOARDLIFT_LISTEN", listen)
     assert ServerSettings.read(7499).listen == expected
+
+
+async def test_a_task_beside_the_server_that_loses_a_cancel_does_not_keep_it_from_stopping(monkeypatch):
+    monkeypatch.setattr(server, "_CANCEL_S", 0.1)
+    host, poked, rounds = Host("test", ServerSettings()), asyncio.Event(), []
+
+    async def look():
+        while True:
+            await asyncio.wait_for(poked.wait(), 60)
+            poked.clear()
+            rounds.append(1)
+
+    host.beside(look)
+    await host.start()
+    await asyncio.sleep(0.05)
+    poked.set()
+    await asyncio.sleep(0)  # Python 3.11: done, but not told yet, wait_for takes the cancel that comes now for its own
+    await asyncio.wait_for(host.stop(), 10)
+    assert all(task.done() for task in host._beside)
