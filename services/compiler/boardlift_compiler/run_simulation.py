@@ -32,6 +32,7 @@ from boardlift_compiler.prepare_calibration import RefusedError, read_samples
 from boardlift_compiler.read_bin import BinUnreadableError, read_bin
 from boardlift_compiler.read_model import ModelSummary, ModelUnreadableError, read_model
 from boardlift_compiler.run_folder import RunFolder
+from boardlift_compiler.run_mapper import Launcher
 from boardlift_compiler.simulate_outcome import SimulateOutcome
 from boardlift_compiler.spec import CompileSpec
 from boardlift_compiler.toolchain import Toolchain, tool_environment
@@ -59,6 +60,8 @@ class SimulateInputs:
     """Samples for the bit check."""
     lanes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     """As many simulators of compiled code run at the same time, over all simulations that share it."""
+    launcher: Launcher = run_tool
+    """How the quantised model's program is started."""
 
 
 def bit_samples_of(inputs: SimulateInputs) -> int:
@@ -167,7 +170,7 @@ async def _run_quantised(
         environment=tool_environment(toolchain.root, folder),
         timeout_s=3600.0,
     )
-    result = await run_tool(command, on_line)
+    result = await inputs.launcher(command, on_line)
     for message in messages:
         if "result" in message:
             return message["result"]  # type: ignore[return-value]

@@ -178,6 +178,7 @@ class StageRunner:
             spec,
             request.bit_check_samples or DEFAULT_BIT_SAMPLES,
             self.lanes,
+            self.launcher,
         )
         with run_folder(self.work_root) as folder:
             outcome = await simulate_model(self.toolchain, inputs, folder, emitter.progress)

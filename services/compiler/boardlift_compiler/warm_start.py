@@ -44,6 +44,8 @@ class _Parent:
     reader: asyncio.Task[None] | None = None
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     runs: int = 0
+    retired: bool = False
+    """Replaced while runs of it went on: the last of them ends it."""
 
     @property
     def alive(self) -> bool:
@@ -65,8 +67,11 @@ class WarmStart:
         self.plain_runs = 0
 
     async def launch(self, command: ToolCommand, on_line: OnLine | None = None) -> ToolResult:
-        """Run a command of ``hb_mapper``; other programs and a missing parent get a plain start."""
-        if Path(command.argv[0]).name != "hb_mapper" or self._unforkable:
+        """Run ``hb_mapper`` or one of our programs of the toolchain's side; others get a plain start.
+
+        So does everything where there is no parent.
+        """
+        if self._unforkable or not (_is_mapper(command) or _is_script(command)):
             return await run_tool(command, on_line)
         parent = await self._ensure_parent()
         if parent is None:
@@ -91,7 +96,9 @@ class WarmStart:
             parent = self._parent
             if parent is not None and parent.alive and parent.runs < MAX_RUNS:
                 return parent
-            if parent is not None and not parent.waiting:
+            if parent is not None and parent.waiting:
+                parent.retired = True
+            elif parent is not None:
                 await _end(parent)
             try:
                 self._parent = await self._start()
@@ -142,6 +149,7 @@ class WarmStart:
         request = {
             "id": number,
             "argv": list(command.argv),
+            "script": _is_script(command),
             "cwd": str(command.cwd),
             "env": dict(command.environment),
             "limits": {"memory_bytes": command.memory_bytes, "file_bytes": command.file_bytes},
@@ -173,6 +181,8 @@ class WarmStart:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
             capture.close()
+            if parent.retired and not parent.waiting:
+                await asyncio.shield(_end(parent))
         return ToolResult(
             exit_code=int(message.get("exit_code", 137)),
             signal=int(message.get("signal", signal.SIGKILL)),
@@ -183,6 +193,15 @@ class WarmStart:
             peak_memory_bytes=int(message.get("peak_memory_bytes", 0)),
             last_lines=tuple(capture.last),
         )
+
+
+def _is_mapper(command: ToolCommand) -> bool:
+    return Path(command.argv[0]).name == "hb_mapper"
+
+
+def _is_script(command: ToolCommand) -> bool:
+    """Tell our own programs, which need the vendor's runtime and nothing beside them, from all others."""
+    return list(command.argv[1:2]) == [str(toolchain_side("run_quantised.py"))]
 
 
 async def _stop(pid: int, queue: asyncio.Queue[dict[str, float]], kill_after_s: float) -> dict[str, float]:

@@ -5,10 +5,18 @@ import contextlib
 import socket
 from pathlib import Path
 
+import numpy as np
 import pytest
-from boardlift_servicekit.tool import ToolCommand
+from boardlift_servicekit.tool import ToolCommand, run_tool
 
-from boardlift_compiler.toolchain import Toolchain
+from boardlift_compiler import warm_start as module
+from boardlift_compiler.prepare_calibration import read_samples
+from boardlift_compiler.run_compile import CompileInputs, compile_model
+from boardlift_compiler.run_folder import run_folder
+from boardlift_compiler.run_mapper import Hooks, Limits
+from boardlift_compiler.run_simulation import SimulateInputs, simulate_model
+from boardlift_compiler.spec import CalibrationSpec, CompilerKnobs, CompileSpec
+from boardlift_compiler.toolchain import Toolchain, tool_environment
 from boardlift_compiler.warm_start import WarmStart, _Parent, _read_messages
 
 
@@ -70,3 +78,55 @@ async def test_a_cancelled_start_leaves_neither_folder_nor_process(tmp_path):
     with pytest.raises(asyncio.CancelledError):
         await starting
     assert list(runs.iterdir()) == []
+
+
+@pytest.mark.toolchain
+@pytest.mark.xdist_group("compiler-tool")
+async def test_a_simulation_by_fork_says_the_same_as_one_by_a_fresh_process(toolchain, models, put, tmp_path):
+    model = models.policy((225, 32, 12))
+    path, data = put(model)
+    warm, answers = WarmStart(toolchain, tmp_path / "warm"), []
+    spec = CompileSpec(calibration=CalibrationSpec("max"), compiler=CompilerKnobs("O0"))
+    try:
+        with run_folder(tmp_path / "runs") as folder:
+            built = await compile_model(
+                toolchain, CompileInputs(path, spec, data), folder, Limits(), Hooks(launcher=warm.launch)
+            )
+            (tmp_path / "quantized.onnx").write_bytes(built.quantized_model.read_bytes())
+            (tmp_path / "model.bin").write_bytes(built.compiled)
+        for launcher in (run_tool, warm.launch):
+            asked = SimulateInputs(
+                tmp_path / "quantized.onnx", tmp_path / "model.bin", data, None, built.spec, 2, launcher=launcher
+            )
+            with run_folder(tmp_path / "runs") as folder:
+                outcome = await simulate_model(toolchain, asked, folder)
+                assert outcome.failure is None and outcome.bit_exact and outcome.batched
+                answers.append(read_samples(outcome.quantized_outputs))
+        assert (warm.warm_runs, warm.plain_runs) == (2, 0)
+    finally:
+        await warm.close()
+    assert answers[0].keys() == answers[1].keys()
+    assert all(np.array_equal(answers[0][name], answers[1][name]) for name in answers[0])
+
+
+@pytest.mark.toolchain
+@pytest.mark.xdist_group("compiler-tool")
+async def test_a_parent_that_is_replaced_while_it_works_ends_with_its_last_run(toolchain, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_RUNS", 1)
+    warm = WarmStart(toolchain, tmp_path / "runs")
+
+    async def version():
+        with run_folder(tmp_path / "work") as folder:
+            environment = tool_environment(toolchain.root, folder)
+            argv = [toolchain.program("hb_mapper"), "--version"]
+            return await warm.launch(ToolCommand(argv, folder.path, environment))
+
+    try:
+        first = await warm._ensure_parent()
+        results = await asyncio.gather(version(), version(), version())
+        assert [r.exit_code for r in results] == [0, 0, 0] and warm.plain_runs == 0
+        assert warm._parent is not first and first.process.returncode is not None
+        assert len(list((tmp_path / "runs").iterdir())) == 1
+    finally:
+        await warm.close()
+    assert list((tmp_path / "runs").iterdir()) == []

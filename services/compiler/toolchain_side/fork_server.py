@@ -4,7 +4,8 @@ Usage: ``python fork_server.py FD`` where FD is a connected Unix datagram-like s
 of boardlift. Messages are JSON, one per packet.
 
 In:  ``{"id": 1, "argv": [...], "cwd": "...", "env": {...}, "limits": {...}}`` with one file descriptor attached that
-     becomes the run's standard output and error.
+     becomes the run's standard output and error. With ``"script": true`` argv is an interpreter and a Python file, and
+     the file runs in place of the tool.
 Out: ``{"ready": true}`` once, ``{"id": 1, "pid": 123}`` when a run has begun,
      ``{"id": 1, "exit_code": 0, "signal": 0, "cpu_s": 1.2, "peak_memory_bytes": 3}`` when it has ended.
 
@@ -19,6 +20,7 @@ import ctypes
 import json
 import os
 import resource
+import runpy
 import select
 import signal
 import socket
@@ -55,10 +57,14 @@ def run_child(request, output, main):
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.closerange(3, 256)
-    sys.argv = list(request["argv"])
     code = 0
     try:
-        main(sys.argv[1:], prog_name="hb_mapper")
+        if request.get("script"):
+            sys.argv = list(request["argv"][1:])
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        else:
+            sys.argv = list(request["argv"])
+            main(sys.argv[1:], prog_name="hb_mapper")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else (0 if end.code is None else 1)
     except BaseException:  # noqa: BLE001  # the outermost boundary of the child: as the interpreter itself would do
