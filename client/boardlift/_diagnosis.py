@@ -60,6 +60,7 @@ def build_request(job: job_pb2.Job, variant: str, read: Read, run_id: str) -> _R
         quantized_outputs=simulated.quantized_outputs,
         calibration=transform.calibration,
         nodes=[_node(node) for node in compiled.nodes],
+        sample_layouts=_layouts(job, variant),
     )
     unequal = [check for check in simulated.bit_checks if not check.equal]
     if simulated.bit_exact:
@@ -72,6 +73,12 @@ def build_request(job: job_pb2.Job, variant: str, read: Read, run_id: str) -> _R
             if other.quantized_outputs.sha256:
                 request.other_outputs.add(name=stage.variant, artifact=other.quantized_outputs)
     return request
+
+
+def _layouts(job: job_pb2.Job, variant: str) -> dict[str, str]:
+    """Layout of the samples per input that the variant names: the compiled input may have the other one."""
+    inputs = next((v.inputs for v in job.spec.variants if v.name == variant), ())
+    return {item.name: item.layout_train or "NCHW" for item in inputs if item.name}
 
 
 def _stage(job: job_pb2.Job, name: str, variant: str) -> job_pb2.StageRecord | None:

@@ -103,7 +103,14 @@ class BoardState(_message.Message):
     def __init__(self, observe_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., in_rotation: bool = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., busy_job: _Optional[str] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., governor: _Optional[str] = ..., lease_holder: _Optional[str] = ..., lease_end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., bpu_governor: _Optional[str] = ...) -> None: ...
 
 class RunModelRequest(_message.Message):
-    __slots__ = ("run_id", "compiled_model", "quantized_model", "heldout", "reference_outputs", "quantized_outputs", "samples", "perf", "float_model", "job_id", "estimated_latency_us")
+    __slots__ = ("run_id", "compiled_model", "quantized_model", "heldout", "reference_outputs", "quantized_outputs", "samples", "perf", "float_model", "job_id", "estimated_latency_us", "sample_layouts")
+    class SampleLayoutsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     COMPILED_MODEL_FIELD_NUMBER: _ClassVar[int]
     QUANTIZED_MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -115,6 +122,7 @@ class RunModelRequest(_message.Message):
     FLOAT_MODEL_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     ESTIMATED_LATENCY_US_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_LAYOUTS_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     compiled_model: _artifact_pb2.ArtifactRef
     quantized_model: _artifact_pb2.ArtifactRef
@@ -126,7 +134,8 @@ class RunModelRequest(_message.Message):
     float_model: _artifact_pb2.ArtifactRef
     job_id: str
     estimated_latency_us: float
-    def __init__(self, run_id: _Optional[str] = ..., compiled_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., heldout: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., reference_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., samples: _Optional[int] = ..., perf: _Optional[_Union[PerfSpec, _Mapping]] = ..., float_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., job_id: _Optional[str] = ..., estimated_latency_us: _Optional[float] = ...) -> None: ...
+    sample_layouts: _containers.ScalarMap[str, str]
+    def __init__(self, run_id: _Optional[str] = ..., compiled_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., heldout: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., reference_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., samples: _Optional[int] = ..., perf: _Optional[_Union[PerfSpec, _Mapping]] = ..., float_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., job_id: _Optional[str] = ..., estimated_latency_us: _Optional[float] = ..., sample_layouts: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class PerfSpec(_message.Message):
     __slots__ = ("warmup_frames", "frames", "threads", "limit_duration", "sustained_duration", "governor")
@@ -243,7 +252,7 @@ class SustainedRun(_message.Message):
     def __init__(self, rounds: _Optional[int] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., curves: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ...) -> None: ...
 
 class DiagnoseModelRequest(_message.Message):
-    __slots__ = ("run_id", "job_id", "compiled_model", "quantized_model", "samples", "reference_outputs", "quantized_outputs", "user_outputs", "user_inputs", "calibration", "other_outputs", "nodes", "sample_limit", "bit_check")
+    __slots__ = ("run_id", "job_id", "compiled_model", "quantized_model", "samples", "reference_outputs", "quantized_outputs", "user_outputs", "user_inputs", "calibration", "other_outputs", "nodes", "sample_limit", "bit_check", "sample_layouts")
     class BitCheckOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         BIT_CHECK_OUTCOME_UNSPECIFIED: _ClassVar[DiagnoseModelRequest.BitCheckOutcome]
@@ -252,6 +261,13 @@ class DiagnoseModelRequest(_message.Message):
     BIT_CHECK_OUTCOME_UNSPECIFIED: DiagnoseModelRequest.BitCheckOutcome
     BIT_CHECK_OUTCOME_EQUAL: DiagnoseModelRequest.BitCheckOutcome
     BIT_CHECK_OUTCOME_DIFFERENT: DiagnoseModelRequest.BitCheckOutcome
+    class SampleLayoutsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     COMPILED_MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -266,6 +282,7 @@ class DiagnoseModelRequest(_message.Message):
     NODES_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_LIMIT_FIELD_NUMBER: _ClassVar[int]
     BIT_CHECK_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_LAYOUTS_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     job_id: str
     compiled_model: _artifact_pb2.ArtifactRef
@@ -280,7 +297,8 @@ class DiagnoseModelRequest(_message.Message):
     nodes: _containers.RepeatedCompositeFieldContainer[DiagnosedNode]
     sample_limit: int
     bit_check: DiagnoseModelRequest.BitCheckOutcome
-    def __init__(self, run_id: _Optional[str] = ..., job_id: _Optional[str] = ..., compiled_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., samples: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., reference_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., user_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., user_inputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., calibration: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., other_outputs: _Optional[_Iterable[_Union[_toolchain_pb2.NamedArtifact, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[DiagnosedNode, _Mapping]]] = ..., sample_limit: _Optional[int] = ..., bit_check: _Optional[_Union[DiagnoseModelRequest.BitCheckOutcome, str]] = ...) -> None: ...
+    sample_layouts: _containers.ScalarMap[str, str]
+    def __init__(self, run_id: _Optional[str] = ..., job_id: _Optional[str] = ..., compiled_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., samples: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., reference_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., user_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., user_inputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., calibration: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., other_outputs: _Optional[_Iterable[_Union[_toolchain_pb2.NamedArtifact, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[DiagnosedNode, _Mapping]]] = ..., sample_limit: _Optional[int] = ..., bit_check: _Optional[_Union[DiagnoseModelRequest.BitCheckOutcome, str]] = ..., sample_layouts: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class DiagnosedNode(_message.Message):
     __slots__ = ("name", "on_cpu", "precision", "cosine")

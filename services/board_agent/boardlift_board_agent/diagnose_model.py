@@ -20,6 +20,7 @@ from boardlift_board_agent.diagnosis.tree import diagnose, same
 from boardlift_board_agent.failures import ModelRefused, ToolRun, check_run
 from boardlift_board_agent.hrt_model_exec import infer_command, model_info_command
 from boardlift_board_agent.load_samples import load_arrays
+from boardlift_board_agent.orient_samples import orient_samples
 from boardlift_board_agent.parse_report import parse_header, parse_model_info
 from boardlift_board_agent.run_inference import Inference, run_samples
 from boardlift_board_agent.tensor_spec import TensorSpec
@@ -67,7 +68,7 @@ async def _gather(request: Request, desk: Desk) -> Evidence:
     check_run(run)
     specs = parse_model_info(run.text)
     count = request.sample_limit or 4
-    samples = await _load(desk, request.samples, "samples", count)
+    samples = orient_samples(await _load(desk, request.samples, "samples", count), specs, request.sample_layouts)
     desk.emit.progress("run", 0.1)
     right = await _infer(desk, specs, samples)
     again = await _infer(desk, specs, {name: array[:1] for name, array in samples.items()})

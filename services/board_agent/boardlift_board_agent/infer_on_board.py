@@ -11,6 +11,7 @@ from boardlift_board_agent.compare_outputs import compare_all
 from boardlift_board_agent.failures import ToolRun
 from boardlift_board_agent.hrt_model_exec import infer_command
 from boardlift_board_agent.load_samples import load_arrays, save_arrays
+from boardlift_board_agent.orient_samples import orient_samples
 from boardlift_board_agent.run_inference import Inference, run_samples
 from boardlift_board_agent.tensor_spec import TensorSpec
 from boardlift_board_agent.three_way import locate_divergence
@@ -43,6 +44,7 @@ async def infer_on_board(bench: Bench, tensors: tuple[TensorSpec, ...]) -> None:
     samples = await _load(bench, "heldout", "held-out samples")
     if not samples:
         return
+    samples = orient_samples(samples, tensors, bench.request.sample_layouts)
     total = min(len(a) for a in samples.values())
 
     async def run(paths: list[Path], dump: Path) -> ToolRun:

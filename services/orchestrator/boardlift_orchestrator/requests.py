@@ -125,6 +125,7 @@ def _board(job: JobRecord, stage: Stage, spec: job_pb2.JobSpec, results: Mapping
         float_model=transform.model,
         job_id=job.id,
         estimated_latency_us=estimates[0] if estimates else 0.0,
+        sample_layouts={i.name: i.layout_train or "NCHW" for i in find_variant(spec, stage.variant).inputs if i.name},
     )
 
 

@@ -98,6 +98,7 @@ def test_the_board_gets_all_three_sides_of_the_comparison() -> None:
         "quantized outputs",
     )
     assert (call.samples, call.job_id, call.estimated_latency_us, call.run_id) == (7, "j", 9.0, "j/a/1")
+    assert dict(call.sample_layouts) == {"obs": "NCHW"}
 
 
 def test_a_missing_result_is_named() -> None:
