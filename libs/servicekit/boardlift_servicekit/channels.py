@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+from boardlift.errors import InvalidInputError
 
+from boardlift_servicekit.loopback import is_loopback
 from boardlift_servicekit.watched_file import WatchedFile
 
 OPTIONS = [
@@ -36,6 +38,9 @@ class ChannelSettings:
     """Own certificate in PEM, for servers that ask for one."""
     tls_client_key: Path | None = None
     """Key of the own certificate in PEM."""
+    insecure: bool = False
+    """Send tokens beyond this machine without TLS, for a network that is closed by other means. The same variable as
+    the server's: who says that the network is closed says it for both."""
 
 
 def connect(address: str, settings: ChannelSettings | None = None, *, server_name: str = "") -> Any:
@@ -46,8 +51,19 @@ def connect(address: str, settings: ChannelSettings | None = None, *, server_nam
         settings: Token and TLS.
         server_name: For a server that chose its address itself: with TLS its certificate must hold for this name
             instead of the address, and the channel shares no connection and no waiting time with any other.
+
+    Raises:
+        InvalidInputError: PLAINTEXT_TOKEN: the token would leave this machine unencrypted.
+        OSError: The token or a certificate can't be read.
     """
     use = settings or ChannelSettings()
+    if use.token_file is not None and use.tls_ca is None and not (use.insecure or is_loopback(address)):
+        raise InvalidInputError(
+            f"Refusing to send the token to {address} without TLS.",
+            reason="PLAINTEXT_TOKEN",
+            remedy="Set BOARDLIFT_TLS_CA, unset BOARDLIFT_TOKEN_FILE, or set BOARDLIFT_INSECURE=1 on a closed network.",
+            metadata={"address": address},
+        )
     interceptors = _token_interceptors(use.token_file)
     options = [*OPTIONS, *_OWN_CONNECTION, ("grpc.ssl_target_name_override", server_name)] if server_name else OPTIONS
     if use.tls_ca is None:

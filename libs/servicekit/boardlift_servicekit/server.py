@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -21,6 +20,7 @@ from grpc_reflection.v1alpha import reflection
 
 from boardlift_servicekit.access import TokenTable
 from boardlift_servicekit.interceptors import CallInterceptor
+from boardlift_servicekit.loopback import is_loopback
 from boardlift_servicekit.settings import from_environment
 from boardlift_servicekit.watched_file import WatchedFile
 
@@ -184,17 +184,6 @@ async def wait_for_signal(signals: Sequence[signal.Signals] = (signal.SIGTERM, s
     await came.wait()
     for number in signals:
         loop.remove_signal_handler(number)
-
-
-def is_loopback(address: str) -> bool:
-    """Tell whether `host:port` or `unix:path` can be reached from this machine only."""
-    if address.startswith("unix:"):
-        return True
-    host = address.rpartition(":")[0].strip("[]")
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _check_exposure(settings: ServerSettings) -> None:

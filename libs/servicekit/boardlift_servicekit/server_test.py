@@ -16,7 +16,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from boardlift_servicekit import server
 from boardlift_servicekit.channels import ChannelSettings, connect
-from boardlift_servicekit.server import Host, ServerSettings, is_loopback
+from boardlift_servicekit.server import Host, ServerSettings
 
 
 class Servicer(toolchain_pb2_grpc.ServerServiceServicer):
@@ -89,23 +89,6 @@ async def test_refuses_to_listen_unprotected_beyond_loopback():
         Host("test", ServerSettings(listen="0.0.0.0:0"))
     assert caught.value.reason == "INSECURE_LISTEN"
     Host("test", ServerSettings(listen="0.0.0.0:0", insecure=True))
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("127.0.0.1:1", True),
-        ("[::1]:1", True),
-        ("localhost:1", True),
-        ("unix:/x", True),
-        ("0.0.0.0:1", False),
-        ("[::]:1", False),
-        ("10.0.0.1:1", False),
-        ("example:1", False),
-    ],
-)
-def test_loopback(address, expected):
-    assert is_loopback(address) is expected
 
 
 @pytest.mark.parametrize(

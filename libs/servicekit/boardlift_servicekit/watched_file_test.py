@@ -2,7 +2,8 @@ import hashlib
 
 import grpc
 import pytest
-from boardlift.errors import from_rpc_error
+import structlog
+from boardlift.errors import InvalidInputError, from_rpc_error
 from boardlift.v1 import artifact_pb2, artifact_pb2_grpc
 
 from boardlift_servicekit import channels, watched_file
@@ -81,3 +82,30 @@ def test_a_file_that_does_not_change_is_read_once(tmp_path):
     path.write_text("a")
     watched = WatchedFile(path, lambda p: reads.append(1) or p.read_text())
     assert [watched.value for _ in range(5)] == ["a"] * 5 and len(reads) == 1
+
+
+def test_each_trouble_is_told_once_until_the_file_is_usable_again(tmp_path):
+    path = tmp_path / "x"
+    path.write_text("a")
+    watched = WatchedFile(path, lambda p: p.read_text())
+    with structlog.testing.capture_logs() as logs:
+        path.unlink()
+        assert [watched.value for _ in range(5)] == ["a"] * 5
+        path.write_bytes(b"\xff\xfe")
+        assert [watched.value for _ in range(5)] == ["a"] * 5
+        path.unlink()
+        assert [watched.value for _ in range(5)] == ["a"] * 5
+        path.write_text("b")
+        assert [watched.value for _ in range(5)] == ["b"] * 5
+        path.unlink()
+        assert [watched.value for _ in range(5)] == ["b"] * 5
+    missing, useless, again = "file_not_readable", "file_not_usable", "file_read_again"
+    assert [line["event"] for line in logs] == [missing, useless, missing, again, missing]
+
+
+def test_a_file_that_is_no_text_is_refused_at_the_start(tmp_path):
+    path = tmp_path / "tokens"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidInputError, match="tokens is not a text") as caught:
+        WatchedFile(path, lambda p: p.read_text())
+    assert caught.value.reason == "FILE_NOT_TEXT"

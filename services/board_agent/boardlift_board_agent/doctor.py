@@ -163,7 +163,10 @@ async def _orchestrator(settings: AllSettings) -> Check:
         return Check(
             "orchestrator", "missing", "none set: serves gRPC, registers nowhere", "Set BOARDLIFT_ORCHESTRATOR."
         )
-    channel = connect(address, settings.channel)
+    try:
+        channel = connect(address, settings.channel)
+    except InvalidInputError as error:
+        return Check("orchestrator", "fail", error.message, error.remedy)
     try:
         stub = toolchain_pb2_grpc.ServerServiceStub(channel)
         info = await stub.GetServerInfo(toolchain_pb2.GetServerInfoRequest(), timeout=5)
