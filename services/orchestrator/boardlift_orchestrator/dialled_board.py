@@ -148,9 +148,9 @@ class DialledBoard:
         if not self.busy_slots and now - self._checked >= _CHECK_EVERY_S:  # a check would disturb a measurement
             self._checked = now
             await self._report(await self._examine())
-        lease, _ = await self._parts.registry.lease(self.id)
         if self._dispatcher is None:
             return
+        lease, _ = await self._parts.registry.lease(self.id)
         if self._trusted and sign.state.in_rotation and lease is None:
             await self._dispatcher.resume()
         else:

@@ -26,3 +26,10 @@ def test_exit_codes(tmp_path: Path, settings: dict[str, str], code: int, words: 
     last = done.stderr.splitlines()[-1]
     assert last.startswith("boardlift-orchestrator: ") and words in last and "Remedy" in last
     assert "Traceback" not in done.stderr
+
+
+def test_help_names_the_settings_and_a_wrong_word_starts_nothing() -> None:
+    for words, code in ((["--help"], 0), (["serve"], 2)):
+        command = [sys.executable, "-m", "boardlift_orchestrator", *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == code and "BOARDLIFT_DIAL_NETWORKS" in done.stdout
