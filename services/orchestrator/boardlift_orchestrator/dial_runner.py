@@ -130,8 +130,8 @@ class DialRunner:
             return UnavailableError(
                 f"The agent at {where} refuses the orchestrator: {text}",
                 reason="DIAL_REFUSED",
-                remedy="Let the agent's BOARDLIFT_TOKENS_FILE know the token that lies in BOARDLIFT_DIAL_TOKENS, with the "
-                "scope write; deploy/make_secrets.py board makes both.",
+                remedy="Let the agent's BOARDLIFT_TOKENS_FILE know the token that lies in BOARDLIFT_DIAL_TOKENS, with "
+                "the scope write; deploy/make_secrets.py board makes both.",
                 metadata=metadata,
             )
         if error.reason != UnavailableError.default_reason:
