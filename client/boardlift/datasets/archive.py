@@ -18,7 +18,6 @@ fixed date. That makes the file's SHA-256 a name for the samples.
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import zipfile
@@ -31,10 +30,10 @@ import numpy as np
 import numpy.typing as npt
 
 from boardlift.errors import InvalidInputError
+from boardlift.npz import read_npz
 
 FORMAT = "boardlift-dataset/1"
 DOCUMENT = "dataset.json"
-MAX_BYTES = 8 << 30
 MAX_DOCUMENT_BYTES = 64 << 20
 # Input names appear as member names: no folders, nothing that climbs, nothing hidden.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:\-]{0,199}")
@@ -97,9 +96,9 @@ def read_dataset(path: Path) -> Dataset:
         InvalidInputError: The file is not a dataset, is too large, or holds something other than numbers.
     """
     try:
+        arrays = read_npz(path, also={DOCUMENT: MAX_DOCUMENT_BYTES})
         with zipfile.ZipFile(path) as archive:
             document = _read_document(archive)
-            arrays = {name[:-4]: _read_array(archive, name) for name in archive.namelist() if name != DOCUMENT}
     except (OSError, zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
         raise InvalidInputError(
             f"{path.name} can't be read as a dataset: {getattr(error, 'strerror', None) or error}.",
@@ -134,25 +133,12 @@ def _describe_inputs(dataset: Dataset) -> dict[str, dict[str, Any]]:
 
 
 def _read_document(archive: zipfile.ZipFile) -> dict[str, Any]:
-    total = sum(info.file_size for info in archive.infolist())
-    if total > MAX_BYTES:
-        raise ValueError(f"it unpacks to {total} bytes, more than {MAX_BYTES}")
     if DOCUMENT not in archive.namelist():
         return {}
-    if archive.getinfo(DOCUMENT).file_size > MAX_DOCUMENT_BYTES:
-        raise ValueError(f"{DOCUMENT} is larger than {MAX_DOCUMENT_BYTES} bytes")
     document = json.loads(archive.read(DOCUMENT))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"{DOCUMENT} does not say {FORMAT}")
     return document
-
-
-def _read_array(archive: zipfile.ZipFile, member: str) -> Array:
-    if not member.endswith(".npy"):
-        raise ValueError(f"unknown member {member!r}")
-    with archive.open(member) as stream:
-        array: Array = np.lib.format.read_array(io.BytesIO(stream.read()), allow_pickle=False)
-    return array
 
 
 def _check(dataset: Dataset) -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from boardlift.datasets.archive import MAX_BYTES, Array, Dataset
+from boardlift.datasets.archive import Array, Dataset
 from boardlift.errors import InvalidInputError
+from boardlift.npz import MAX_BYTES
 
 MAX_FILES = 10_000
 _WRITTEN = re.compile(r"[0-9]{6,}\.bin")

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from boardlift.errors import InvalidInputError
+from boardlift.npz import NpzError, NpzTooLargeError, read_npz
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-MAX_BYTES = 2 << 30
-_MAX_MEMBERS = 256
 
 
 def load_arrays(path: Path, what: str, samples: int) -> dict[str, Array]:
@@ -31,16 +30,15 @@ def load_arrays(path: Path, what: str, samples: int) -> dict[str, Array]:
         InvalidInputError: SAMPLES_UNREADABLE, SAMPLES_TOO_LARGE or SAMPLES_EMPTY.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
-            if len(members) > _MAX_MEMBERS or sum(m.file_size for m in members) > MAX_BYTES:
-                raise InvalidInputError(
-                    f"The {what} unpack to more than {MAX_BYTES >> 30} GiB.",
-                    reason="SAMPLES_TOO_LARGE",
-                    remedy="Send fewer samples.",
-                )
-            arrays = {m.filename[:-4]: _read(archive.read(m), samples) for m in members}
-    except (zipfile.BadZipFile, ValueError, EOFError, KeyError) as error:
+        arrays = read_npz(path, samples=samples)
+        for array in arrays.values():
+            if array.dtype.kind not in "fiub":
+                raise NpzError(f"arrays of type {array.dtype} are not numbers")
+    except NpzTooLargeError as error:
+        raise InvalidInputError(
+            f"The {what} can't be read: {error}.", reason="SAMPLES_TOO_LARGE", remedy="Send fewer samples."
+        ) from error
+    except NpzError as error:
         raise InvalidInputError(
             f"The {what} can't be read: {error}.",
             reason="SAMPLES_UNREADABLE",
@@ -49,13 +47,6 @@ def load_arrays(path: Path, what: str, samples: int) -> dict[str, Array]:
     if not arrays or any(a.ndim < 1 or len(a) == 0 for a in arrays.values()):
         raise InvalidInputError(f"The {what} hold no samples.", reason="SAMPLES_EMPTY")
     return arrays
-
-
-def _read(data: bytes, samples: int) -> Array:
-    array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-    if array.dtype.kind not in "fiub":
-        raise ValueError(f"arrays of type {array.dtype} are not numbers")
-    return np.asarray(array[:samples] if array.ndim else array)
 
 
 def save_arrays(arrays: dict[str, Array]) -> bytes:

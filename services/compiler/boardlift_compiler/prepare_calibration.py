@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from boardlift.npz import NpzError, read_npz
 
 from boardlift_compiler.explain_failure import StageFailure, make_failure
 from boardlift_compiler.findings import Finding
@@ -22,7 +22,6 @@ from boardlift_compiler.spec import CompileSpec, InputSpec
 from boardlift_compiler.write_config import calibration_folder
 
 Array = npt.NDArray[np.generic]
-MAX_DATASET_BYTES = 4 << 30
 MAX_SAMPLES = 10_000
 FEW_SAMPLES = 20
 
@@ -57,16 +56,8 @@ def read_samples(path: Path) -> dict[str, Array]:
         RefusedError: when the file is not such an archive or too large.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            if sum(m.file_size for m in members) > MAX_DATASET_BYTES:
-                raise RefusedError(make_failure("CALIBRATION_UNREADABLE", "", message="The samples exceed 4 GiB."))
-        with np.load(path, allow_pickle=False) as loaded:
-            arrays = {name: loaded[name] for name in loaded.files if not name.endswith(".json")}
-        if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-            raise ValueError("a member is no array")
-        return arrays
-    except (OSError, ValueError, zipfile.BadZipFile, KeyError, EOFError) as error:
+        return read_npz(path)
+    except NpzError as error:
         raise RefusedError(make_failure("CALIBRATION_UNREADABLE", "", (str(error)[:200],))) from error
 
 
