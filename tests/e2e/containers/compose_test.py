@@ -11,7 +11,9 @@ from pathlib import Path
 
 import compose
 import pytest
+from boardlift_orchestrator.retention import RetentionSettings
 from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.keeper import KeepSettings
 from boardlift_servicekit.server import ServerSettings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -98,7 +100,8 @@ def test_variables_are_settings_of_the_program(services):
             continue
         package = next(package for prefix, package in PACKAGES.items() if name.startswith(prefix))
         own = importlib.import_module(f"{package}.settings").Settings
-        known = {f.name for cls in (own, ServerSettings, ChannelSettings) for f in dataclasses.fields(cls)}
+        keep = RetentionSettings if package == "boardlift_orchestrator" else KeepSettings
+        known = {f.name for cls in (own, ServerSettings, ChannelSettings, keep) for f in dataclasses.fields(cls)}
         used = {
             key.removeprefix("BOARDLIFT_").lower() for key in service["environment"] if key.startswith("BOARDLIFT_")
         }
