@@ -93,6 +93,16 @@ def test_every_kind_teaches(kind):
     assert make_failure(kind.code, "it").message
 
 
+def test_the_node_is_named_before_its_input():
+    text = (
+        "The node name is /sc and the node type is ScatterElements. Constraints exist\n"
+        "error info: ScatterElements[1] currently only support INT32, but gives INT64"
+    )
+    failure = explain_text(text)
+    assert failure is not None
+    assert (failure.code, failure.subject) == ("INT64_AXIS", "/sc")
+
+
 def test_codes_are_unique():
     codes = [k.code for k in TEXT_KINDS]
     assert len(codes) == len(set(codes))
@@ -107,6 +117,8 @@ def test_codes_are_unique():
         ("error info: ScatterElements[1] currently only support INT32, but gives INT64", "INT64_AXIS"),
         ("error info: CumSum currently only support FLOAT but gives INT64", "INT64_AXIS"),
         ("The node name is OP and the node type is RNN. Constraints exist", "CPU_OPERATOR_CONSTRAINT"),
+        ("The node name is up and the node type is Resize. Constraints exist\nerror info: Resize not support this"
+         " attribute=extrapolation_value", "RESIZE_EXTRAPOLATION"),
         ("HorizonRT not support these cpu operators: HzCalibration", "QDQ_UNSUPPORTED"),
         ("Error Pass(split_gru).\nError message:std::bad_alloc", "GRU_UNROLL"),
         ("ir.h:1366: eraseOutput: Assertion `outputs_[i]->uses().empty()` failed.", "CONTROL_FLOW_UNSUPPORTED"),

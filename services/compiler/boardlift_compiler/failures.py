@@ -68,9 +68,14 @@ MODEL_KINDS = (
     _row("CUSTOM_DOMAIN", r"nodes:\[(?P<subject>[^\]]*)\] are specified as domain|unsupported domain detected",
          "Nodes {subject} belong to an operator domain that is not ONNX's own.",
          "Export without custom operators, or replace them by official ones before the compile."),
-    _row("INT64_AXIS", rf"error info: {S} currently only support (?:INT32|FLOAT),? but gives INT64",
+    _row("INT64_AXIS", rf"(?:The node name is (?P<node>\S+) and [^\n]+\s)?error info: {S} currently only support"
+         r" (?:INT32|FLOAT),? but gives INT64",
          "{subject} gets an int64 index; the board's kernel takes int32.",
          "Cast the index or axis tensor to int32.", cure="normalize-details"),
+    _row("RESIZE_EXTRAPOLATION", r"The node name is (?P<subject>\S+) and the node type is Resize[^\n]+\s[^\n]*"
+         r"not support this attribute=extrapolation_value",
+         "Resize {subject} falls to the CPU, whose kernel refuses the attribute extrapolation_value.",
+         "Leave the attribute out; only tf_crop_and_resize reads it.", cure="suit-cpu-kernels"),
     _row("CPU_OPERATOR_CONSTRAINT", r"The node name is (?P<subject>\S+) and the node type is [^\n]+Constraints exist",
          "Node {subject} falls to the CPU and its kernel there does not take this form.",
          "Rewrite the node; the evidence names the constraint."),

@@ -9,6 +9,7 @@ from pathlib import Path
 from boardlift_compiler.apply_preset import complete_spec
 from boardlift_compiler.detect_fallbacks import find_fallbacks, placement_reasons
 from boardlift_compiler.explain_failure import StageFailure, explain_run, make_failure
+from boardlift_compiler.find_coarse_lookups import find_coarse_lookups
 from boardlift_compiler.findings import Finding
 from boardlift_compiler.foresee import BORDER_CODES, foresee
 from boardlift_compiler.name_crash import name_crash
@@ -179,6 +180,7 @@ def _collect(
     outcome.findings += find_fallbacks(outcome.spec, model, run.facts, count, first_md5, cpu_ops)
     outcome.findings += [f for f in foresee(outcome.spec, model) if f.code in BORDER_CODES]
     outcome.findings += named_warnings(run.facts, {f.subject for f in outcome.findings})
+    outcome.findings += find_coarse_lookups(run.facts.nodes, outcome.quantization)
     for line in run.facts.errors:
         outcome.findings.append(Finding("TOOL_PRINTED_ERROR", "warning", line[:300]))
 

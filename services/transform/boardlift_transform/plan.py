@@ -148,6 +148,7 @@ _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("eliminate-dead", "leftovers split subgraphs"),
     ("tame-constants", "infinite constants poison calibration"),
     ("normalize-details", "small things kill the tool late"),
+    ("suit-cpu-kernels", "kernels on the board's CPU take fewer forms than onnxruntime"),
     ("replace-mean", "the runtime has no Mean"),
     ("merge-matmul-add", "one row instead of two"),
     ("fold-batchnorm", "one row less per layer"),

@@ -42,8 +42,6 @@ def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
             _narrow(node, editor, result)
         elif node.op_type == "Gather" and node.inputs[0] is not None and node.inputs[0].dtype == ir.DataType.BOOL:
             _gather_floats(node, editor, result)
-        elif node.op_type == "Resize":
-            _drop_unread(node, result)
         elif node.op_type in _WINDOWED and attribute(node, "auto_pad", "NOTSET") not in ("NOTSET", ""):
             _explicit_pads(node, result)
     remove_unused(graph)
@@ -87,14 +85,6 @@ def _gather_floats(node: ir.Node, editor: Editor, result: PassResult) -> None:
     )
     editor.replace(out, back)
     result.apply(node, "Gather of bool", "Gather of float, Cast")
-
-
-def _drop_unread(node: ir.Node, result: PassResult) -> None:
-    """The runtime's Resize dies of `extrapolation_value`, which only `tf_crop_and_resize` reads."""
-    if attribute(node, "coordinate_transformation_mode") != "tf_crop_and_resize" and node.attributes.pop(
-        "extrapolation_value", None
-    ):
-        result.apply(node, "extrapolation_value that nothing reads", "left out")
 
 
 def _explicit_pads(node: ir.Node, result: PassResult) -> None:

@@ -65,19 +65,6 @@ def test_axis_of_cumsum_becomes_int32() -> None:
     assert run.max_rel == 0
 
 
-@pytest.mark.parametrize(("coordinates", "left"), [("half_pixel", 0), ("tf_crop_and_resize", 1)])
-def test_an_extrapolation_value_that_nothing_reads_goes(coordinates: str, left: int) -> None:
-    b = GraphBuilder(11)
-    roi = b.constant(np.asarray([0, 0, 0, 0, 1, 1, 1, 1], np.float32))
-    inputs = [b.input("x", [1, 2, 3, 4]), roi, b.constant(np.asarray([1, 1, 2, 2], np.float32))]
-    attributes = {"coordinate_transformation_mode": coordinates, "extrapolation_value": 0.0}
-    b.node("Resize", inputs, "y", mode="linear", **attributes)
-    b.output("y", [1, 2, 6, 8])
-    run = run_one_pass(b.model(), "normalize-details")
-    assert [a.name for n in run.model.graph.node for a in n.attribute].count("extrapolation_value") == left
-    assert run.max_rel == 0
-
-
 def test_a_gather_from_bools_gathers_floats() -> None:
     b = GraphBuilder(11)
     ids = b.node("ArgMax", [b.input("x", [1, 6])], axis=1)
