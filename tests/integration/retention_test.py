@@ -188,6 +188,26 @@ async def test_a_full_store_gives_up_the_oldest_ended_jobs_first(tmp_path: Path)
     assert left == set(made[-len(left) :])
 
 
+@pytest.mark.timeout(60)
+async def test_what_came_since_a_running_stage_began_stays_until_it_ends(tmp_path: Path) -> None:
+    settings = {"BOARDLIFT_TIDY_EVERY": "0.3", "BOARDLIFT_KEEP_FRESH": "1", "BOARDLIFT_KEEP_UNUSED": "0"}
+    with running(Stack(tmp_path, settings=settings)) as stack:
+        channel, store = channels.connect(stack.address), store_of(stack)
+        stub = job_pb2_grpc.JobServiceStub(channel)
+        spec = jobs.spec(await jobs.upload(channel, tmp_path / "c", b"samples"), "long", ("int8",))
+        spec.board.labels["colour"] = "none-has-it"
+        job = await jobs.create(channel, spec)
+        while not any(stage.stage == "board" and stage.HasField("start_time") for stage in job.stages):
+            await asyncio.sleep(0.1)
+            job = (await stub.GetJob(job_pb2.GetJobRequest(job_id=job.id), timeout=5)).job
+        early = await jobs.upload(channel, tmp_path / "c", b"made early by a stage that runs on")
+        await asyncio.sleep(2.5)
+        assert store.path(early.sha256).exists()
+        await stub.CancelJob(job_pb2.CancelJobRequest(job_id=job.id), timeout=5)
+        await until(lambda: not store.path(early.sha256).exists())
+        await channel.close()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(200)
 async def test_sweeps_under_load_and_kills_cost_no_job_anything(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ can come back. Results that blame the machinery are not stored. A call that asks
 from __future__ import annotations
 
 import asyncio
+import math
 import hashlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -90,6 +91,7 @@ class _Execution:
     """A run in progress with those who wait for it."""
 
     key: str
+    begun: float = field(default_factory=time.time)
     task: asyncio.Task[Message] | None = None
     lines: list[Event] = field(default_factory=list)
     progress: Event | None = None
@@ -190,6 +192,11 @@ class Executions(Generic[R]):
         for _, caller in leaving:
             caller.close()
         return bool(stopped)
+
+    @property
+    def running_since(self) -> float:
+        """When the oldest running execution came, in seconds since the epoch; infinity when none runs."""
+        return min([execution.begun for execution in list(self._running.values())], default=math.inf)
 
     async def close(self) -> None:
         """Stop everything that runs."""

@@ -10,18 +10,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from boardlift.v1 import toolchain_pb2
 
 from boardlift_servicekit.artifacts import LocalStore
+from boardlift_servicekit.executions import Executions
 from boardlift_servicekit.server import Host
 from boardlift_servicekit.stored_results import sweep_results
 from boardlift_servicekit.sweep_store import Swept, sweep_partials, sweep_store
@@ -38,7 +40,7 @@ class KeepSettings:
     keep_unused: timedelta = timedelta(days=7)
     """Time for which an artifact or a stored result stays after its last use when no kept job names it."""
     keep_fresh: timedelta = field(default=timedelta(hours=6), metadata={"min": timedelta(seconds=1)})
-    """What was used within this time always stays; it must be longer than the longest stage."""
+    """What was used within this time always stays, and what was used since the oldest running stage began."""
     keep_partial: timedelta = timedelta(days=1)
     """Time for which a broken upload can be gone on with."""
     max_store_bytes: int = field(default=0, metadata={"min": 0})
@@ -46,9 +48,19 @@ class KeepSettings:
     tidy_every: timedelta = field(default=timedelta(minutes=15), metadata={"min": timedelta(milliseconds=100)})
     """Time between sweeps."""
 
-    def unused_since(self, now: float) -> float:
-        """Time before which something must have been used last to go, in seconds since the epoch."""
-        return now - max(self.keep_unused, self.keep_fresh).total_seconds()
+    def fresh_since(self, now: float, running_since: float) -> float:
+        """Time since which whatever was used stays, in seconds since the epoch.
+
+        Args:
+            now: Seconds since the epoch.
+            running_since: When the oldest running stage began; infinity when none runs. It names what it has made only
+                at its end.
+        """
+        return min(now - self.keep_fresh.total_seconds(), running_since)
+
+    def unused_since(self, now: float, running_since: float = math.inf) -> float:
+        """Time before which something must have been used last to go when there is room, in seconds since the epoch."""
+        return min(now - self.keep_unused.total_seconds(), self.fresh_since(now, running_since))
 
     def first_s(self) -> float:
         """Seconds from start to the first sweep."""
@@ -65,6 +77,7 @@ class Keeper:
         settings: KeepSettings,
         *,
         scratch: tuple[Path, str] | None = None,
+        executions: Iterable[Executions[Any]] = (),
     ) -> None:
         """Sweep the `store`, the folders of stored `results`, and scratch folders of killed runs.
 
@@ -73,9 +86,11 @@ class Keeper:
             results: Folders of stored results.
             settings: How long things stay.
             scratch: A folder, and how the names of scratch folders in it begin.
+            executions: What runs here: nothing that it may have made goes before it ends.
         """
         self._store = store
         self._scratch = scratch
+        self._executions = tuple(executions)
         self._results = results
         self._settings = settings
 
@@ -96,12 +111,13 @@ class Keeper:
     def tidy(self) -> Swept:
         """Sweep once."""
         now, settings = time.time(), self._settings
-        fresh = now - settings.keep_fresh.total_seconds()
-        freed = sweep_results(self._results, settings.unused_since(now))
+        running = min((item.running_since for item in self._executions), default=math.inf)
+        fresh, unused = settings.fresh_since(now, running), settings.unused_since(now, running)
+        freed = sweep_results(self._results, unused)
         freed += sweep_partials(self._store, now - settings.keep_partial.total_seconds())
         if self._scratch is not None:
-            _remove_scratch(*self._scratch, now - settings.keep_partial.total_seconds())
-        swept = Swept(freed_bytes=freed) + sweep_store(self._store, (), settings.unused_since(now))
+            _remove_scratch(*self._scratch, min(now - settings.keep_partial.total_seconds(), running))
+        swept = Swept(freed_bytes=freed) + sweep_store(self._store, (), unused)
         if settings.max_store_bytes and swept.size_bytes > settings.max_store_bytes:
             swept += sweep_store(self._store, (), fresh, settings.max_store_bytes)
         write_summary(self._store, swept, settings.max_store_bytes)

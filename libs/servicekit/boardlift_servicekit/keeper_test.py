@@ -4,8 +4,10 @@ import time
 from datetime import timedelta
 
 import pytest
+from boardlift.v1 import board_agent_pb2
 
 from boardlift_servicekit.artifacts import LocalStore
+from boardlift_servicekit.executions import Executions
 from boardlift_servicekit.keeper import Keeper, KeepSettings, store_info
 from boardlift_servicekit.server import Host, ServerSettings
 from boardlift_servicekit.settings import from_environment
@@ -58,6 +60,34 @@ async def test_a_store_over_its_limit_gives_up_more_but_never_what_is_fresh(fold
     assert sizes(store) == [5000]
     info = store_info(store)
     assert info.limit_bytes == 100 and info.size_bytes == 5000
+
+
+async def test_what_a_long_stage_has_made_early_stays_until_it_ends(folder):
+    root, store = folder
+    go = asyncio.Event()
+
+    async def work(_emitter):
+        await go.wait()
+        return board_agent_pb2.RunResult()
+
+    executions = Executions(root / "results", store, slots=1)
+    keep = KeepSettings(keep_unused=timedelta(0), keep_fresh=timedelta(hours=6), max_store_bytes=100)
+    keeper = Keeper(store, [root / "results"], keep, scratch=(root, "dataset-"), executions=[executions])
+
+    async def run():
+        return [item async for item in executions.run("k", "", board_agent_pb2.RunResult, work)]
+
+    running = asyncio.create_task(run())
+    await asyncio.sleep(0.1)
+    execution = executions._running["k"]
+    execution.begun = time.time() - 3 * DAY  # it uploaded `lately` after a day
+    keeper.tidy()
+    assert sizes(store) == [5000, 6000] and (root / "dataset-old").exists()
+    go.set()
+    assert (await running)[-1].execution.digest == "k"
+    keeper.tidy()
+    assert sizes(store) == [5000] and not (root / "dataset-old").exists()
+    await executions.close()
 
 
 async def test_it_runs_beside_a_server_from_start_to_stop(folder):

@@ -125,7 +125,8 @@ async def serve(settings: AllSettings) -> None:
     if artifacts is None:
         host.add(artifact_pb2_grpc.add_ArtifactServiceServicer_to_server, ArtifactServicer(local), ARTIFACT_SERVICE)
     host.on_stop(agent.executions.close)
-    Keeper(local, [own.state_dir / "results"], from_environment(KeepSettings)).attach(host)
+    keep = from_environment(KeepSettings)
+    Keeper(local, [own.state_dir / "results"], keep, executions=[agent.executions]).attach(host)
     port = await host.start()
     if own.mode == DIAL:
         agent.dial_address = dial_address(settings, port)

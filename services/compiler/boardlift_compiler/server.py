@@ -209,7 +209,8 @@ async def build_host(settings: AllSettings) -> tuple[Host, bool]:
     explore = ExploreServicer(executions, runner, absent, compiler.key, own.state_dir / "explore", grace_s)
     host.on_stop(explore.close)
     results = [own.state_dir / "results", own.state_dir / "explore" / "results"]
-    Keeper(cache, results, from_environment(KeepSettings)).attach(host)
+    runs = [executions, *([explore.executions] if explore.executions else [])]
+    Keeper(cache, results, from_environment(KeepSettings), executions=runs).attach(host)
     host.add(compiler_pb2_grpc.add_CompilerServiceServicer_to_server, compiler, COMPILER_SERVICE)
     host.add(explore_pb2_grpc.add_ExploreServiceServicer_to_server, explore, EXPLORE_SERVICE)
     server = ServerServicer(executions, runner, absent, explore, cache)

@@ -9,6 +9,7 @@ slept, do no harm (see `boardlift_servicekit.sweep_store`).
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -26,6 +27,7 @@ from boardlift_servicekit.sweep_store import Swept, list_objects, sweep_partials
 
 from boardlift_orchestrator.engine import Engine
 from boardlift_orchestrator.index import JobIndex
+from boardlift_orchestrator.record import StageState
 from boardlift_orchestrator.references import References
 
 _STAMP: Final = "queue.txt"
@@ -109,14 +111,14 @@ class Retention:
         begun = time.time()
         await self._refuse_foreign_queue()
         settings, store = self._settings, self._store
-        fresh = begun - settings.keep_fresh.total_seconds()
         removed = await self._expire(begun - settings.keep_jobs.total_seconds())
-        names = await self._names()
+        names, running_since = await self._names()
+        fresh = settings.fresh_since(begun, running_since)
         kept = set().union(*names.values())
         limit = settings.max_store_bytes
         partials = await asyncio.to_thread(sweep_partials, store, begun - settings.keep_partial.total_seconds())
         swept = Swept(freed_bytes=partials) + await asyncio.to_thread(
-            sweep_store, store, kept, settings.unused_since(begun)
+            sweep_store, store, kept, settings.unused_since(begun, running_since)
         )
         if limit and swept.size_bytes > limit:
             swept += await asyncio.to_thread(sweep_store, store, kept, fresh, limit)
@@ -136,9 +138,10 @@ class Retention:
                 removed += await self._remove(line.id)
         return removed
 
-    async def _names(self) -> dict[str, frozenset[str]]:
-        """Return the digests that each job names."""
+    async def _names(self) -> tuple[dict[str, frozenset[str]], float]:
+        """Return the digests that each job names, and when the oldest running stage was handed out (else infinity)."""
         names: dict[str, frozenset[str]] = {}
+        oldest = math.inf
         for line in await self._index.lines():
             known = self._references.known(line.id, line.created)
             if known is None:
@@ -146,10 +149,12 @@ class Retention:
                 if job is None:
                     self._index.forget(line.id)
                     continue
+                running = [stage.start for stage in job.stages if stage.state is StageState.RUNNING]
+                oldest = min(oldest, *running) if running else oldest
                 known = await asyncio.to_thread(self._references.read, job)
             names[line.id] = known
         self._references.keep_only(set(names))
-        return names
+        return names, oldest
 
     async def _make_room(self, names: dict[str, frozenset[str]], bytes_over: int, ended_before: float) -> set[str]:
         """Remove the oldest ended jobs until what only they name is large enough; returns their ids."""

@@ -88,7 +88,8 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
         try:
             loaded = await self._load(request.model)
             path = await self._store.fetch(request.dataset)
-            return await self._prepare(loaded, await asyncio.to_thread(read_dataset, path), request.split)
+            dataset = await asyncio.to_thread(read_dataset, path)
+            return await self._prepare(loaded, dataset, request.split, set(request.frozen_inputs))
         except Refusal as refusal:
             return transform_pb2.PrepareDatasetResponse(failure=convert.failure(refusal))
         except InvalidInputError as error:
@@ -123,12 +124,16 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
                 )
         return await asyncio.to_thread(load_model, data, files)
 
-    async def _prepare(self, loaded: LoadedModel, dataset: Dataset, spec: transform_pb2.SplitSpec) -> Any:
+    async def _prepare(
+        self, loaded: LoadedModel, dataset: Dataset, spec: transform_pb2.SplitSpec, frozen: set[str]
+    ) -> Any:
         found = summarise(loaded.to_ir(), loaded.sha256)
-        lint = await asyncio.to_thread(check_dataset, dataset.arrays, found.inputs)
-        keys = sample_keys(dataset.arrays, found.inputs, dataset.samples)
+        inputs = [item for item in found.inputs if item.name not in frozen]
+        fed = {name: array for name, array in dataset.arrays.items() if name not in frozen}
+        lint = await asyncio.to_thread(check_dataset, fed, inputs)
+        keys = sample_keys(fed, inputs, dataset.samples)
         split = split_samples(keys, spec.calibration_samples, spec.heldout_samples, spec.seed, dataset.split)
-        names = [s.name for s in found.inputs]
+        names = [s.name for s in inputs]
         parts = []
         for chosen in (split.calibration, split.heldout):
             arrays = {name: dataset.arrays[name][list(chosen)] for name in names}
@@ -265,7 +270,9 @@ def build_host(settings: Settings, server: ServerSettings, channel: channels.Cha
     executions: Executions[Any] = Executions(settings.state_dir / "results", store, slots=settings.slots)
     host.on_stop(executions.close)
     keep = from_environment(KeepSettings)
-    Keeper(cache, [settings.state_dir / "results"], keep, scratch=(settings.state_dir, "dataset-")).attach(host)
+    scratch = (settings.state_dir, "dataset-")
+    keeper = Keeper(cache, [settings.state_dir / "results"], keep, scratch=scratch, executions=[executions])
+    keeper.attach(host)
     servicer = TransformServicer(store, executions, settings)
     host.add(transform_pb2_grpc.add_TransformServiceServicer_to_server, servicer, SERVICE)
     info = ServerInfo(executions, cache)
