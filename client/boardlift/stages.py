@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -108,11 +108,13 @@ class StageClient:
         return self._unary(transform_pb2.PlanTransformResponse, self._transform.PlanTransform, request, "transform")
 
     def prepare_dataset(
-        self, model: Path, data: Path, split: transform_pb2.SplitSpec | None = None
+        self, model: Path, data: Path, split: transform_pb2.SplitSpec | None = None, frozen: Iterable[str] = ()
     ) -> transform_pb2.PrepareDatasetResponse:
-        """Check a dataset against a model and split it."""
+        """Check a dataset against a model and split it; inputs that are to be frozen need no samples."""
         dataset = to_ref(self._with_store(lambda store: store.push(data)))
-        request = transform_pb2.PrepareDatasetRequest(model=self.source(model), dataset=dataset, split=split)
+        request = transform_pb2.PrepareDatasetRequest(
+            model=self.source(model), dataset=dataset, split=split, frozen_inputs=sorted(frozen)
+        )
         return self._unary(transform_pb2.PrepareDatasetResponse, self._transform.PrepareDataset, request, "transform")
 
     def transform(
@@ -125,7 +127,7 @@ class StageClient:
         """
         request = transform_pb2.TransformModelRequest(model=self.source(model), spec=spec)
         if data is not None:
-            prepared = self.prepare_dataset(model, data)
+            prepared = self.prepare_dataset(model, data, frozen=spec.frozen_inputs)
             if prepared.HasField("failure"):
                 return transform_pb2.TransformResult(failure=prepared.failure, findings=prepared.findings)
             request.calibration.CopyFrom(prepared.calibration)

@@ -96,14 +96,16 @@ class SplitSpec(_message.Message):
     def __init__(self, calibration_samples: _Optional[int] = ..., heldout_samples: _Optional[int] = ..., seed: _Optional[int] = ...) -> None: ...
 
 class PrepareDatasetRequest(_message.Message):
-    __slots__ = ("model", "dataset", "split")
+    __slots__ = ("model", "dataset", "split", "frozen_inputs")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     DATASET_FIELD_NUMBER: _ClassVar[int]
     SPLIT_FIELD_NUMBER: _ClassVar[int]
+    FROZEN_INPUTS_FIELD_NUMBER: _ClassVar[int]
     model: ModelSource
     dataset: _artifact_pb2.ArtifactRef
     split: SplitSpec
-    def __init__(self, model: _Optional[_Union[ModelSource, _Mapping]] = ..., dataset: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., split: _Optional[_Union[SplitSpec, _Mapping]] = ...) -> None: ...
+    frozen_inputs: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, model: _Optional[_Union[ModelSource, _Mapping]] = ..., dataset: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., split: _Optional[_Union[SplitSpec, _Mapping]] = ..., frozen_inputs: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PrepareDatasetResponse(_message.Message):
     __slots__ = ("calibration", "heldout", "calibration_samples", "heldout_samples", "findings", "failure", "provenance_json", "model_summary")

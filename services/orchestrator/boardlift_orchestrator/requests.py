@@ -70,7 +70,10 @@ def find_variant(spec: job_pb2.JobSpec, name: str) -> compiler_pb2.VariantSpec:
 
 
 def _ingest(job: JobRecord, stage: Stage, spec: job_pb2.JobSpec, results: Mapping[str, Any]) -> Any:
-    return transform_pb2.PrepareDatasetRequest(model=spec.model, dataset=spec.dataset, split=spec.split)
+    frozen = sorted(spec.transform.frozen_inputs)
+    return transform_pb2.PrepareDatasetRequest(
+        model=spec.model, dataset=spec.dataset, split=spec.split, frozen_inputs=frozen
+    )
 
 
 def _transform(job: JobRecord, stage: Stage, spec: job_pb2.JobSpec, results: Mapping[str, Any]) -> Any:

@@ -26,7 +26,7 @@ SPEC = job_pb2.JobSpec(
     dataset=name("dataset"),
     target="rdk-x5",
     split=transform_pb2.SplitSpec(calibration_samples=5, seed=3),
-    transform=transform_pb2.TransformSpec(outputs=["actions"]),
+    transform=transform_pb2.TransformSpec(outputs=["actions"], frozen_inputs={"sr": "16000"}),
     variants=[
         compiler_pb2.VariantSpec(name="a", preset="int8", inputs=[compiler_pb2.InputSpec(name="obs")]),
         compiler_pb2.VariantSpec(name="b", preset="int16"),
@@ -67,6 +67,7 @@ def task(stage: str, variant: str) -> Any:
 def test_ingest_takes_the_user_s_model_and_data() -> None:
     call = task("ingest", "")
     assert (call.model.artifact.sha256, call.dataset.sha256, call.split.seed) == ("user model", "dataset", 3)
+    assert list(call.frozen_inputs) == sorted(SPEC.transform.frozen_inputs) == ["sr"]
 
 
 @pytest.mark.parametrize("precision", ["int8", "int16"])

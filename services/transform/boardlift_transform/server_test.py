@@ -13,6 +13,7 @@ from boardlift.v1 import artifact_pb2, toolchain_pb2, toolchain_pb2_grpc, transf
 from boardlift_servicekit.artifacts import LocalStore
 from boardlift_servicekit.channels import ChannelSettings, connect
 from boardlift_servicekit.server import ServerSettings
+from onnx import TensorProto, helper
 
 from boardlift_transform.build_test_models import elu_policy
 from boardlift_transform.equivalence import Session
@@ -141,6 +142,30 @@ async def test_a_dataset_that_does_not_fit_is_refused_by_name(running: Running) 
             transform_pb2.PrepareDatasetRequest(model=_inline(elu_policy()), dataset=missing)
         )
     assert from_rpc_error(caught.value).reason == "ARTIFACT_MISSING"
+
+
+async def test_an_input_that_will_be_frozen_needs_no_samples(running: Running) -> None:
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 225]) for name in ("obs", "actions")]
+    gain = helper.make_tensor_value_info("gain", TensorProto.FLOAT, [1])
+    nodes = [helper.make_node("Mul", ["obs", "gain"], ["scaled"]), helper.make_node("Tanh", ["scaled"], ["actions"])]
+    graph = helper.make_graph(nodes, "g", [values[0], gain], [values[1]])
+    source = _inline(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8))
+    request = transform_pb2.PrepareDatasetRequest(model=source, dataset=await running.dataset())
+    assert (await running.stub.PrepareDataset(request)).failure.code == "DATASET_INPUT_MISSING"
+    request.frozen_inputs.append("gain")
+    prepared = await running.stub.PrepareDataset(request)
+    assert not prepared.HasField("failure")
+    spec = transform_pb2.TransformSpec(target="rdk-x5", frozen_inputs={"gain": "[0.5]"})
+    _, result = await running.transform(
+        transform_pb2.TransformModelRequest(
+            model=source, spec=spec, calibration=prepared.calibration, heldout=prepared.heldout
+        )
+    )
+    assert not result.HasField("failure"), result.failure
+    assert not result.random_inputs
+    reference = read_dataset(await running.store.fetch(result.reference_outputs)).arrays["actions"]
+    fed = read_dataset(await running.store.fetch(prepared.heldout)).arrays["obs"][: len(reference)]
+    np.testing.assert_allclose(reference.reshape(fed.shape), np.tanh(fed * 0.5), rtol=1e-5, atol=1e-6)
 
 
 async def test_a_parameter_that_is_no_json_is_an_invalid_request(running: Running) -> None:
