@@ -194,6 +194,24 @@ async def test_an_orchestrator_killed_in_the_middle_neither_loses_nor_doubles_th
     assert lab.runs("sim-1") + lab.runs("sim-2") == before + 1
 
 
+async def test_the_queue_killed_in_the_middle_is_only_an_interruption(
+    lab: Lab,
+    channel: Any,
+    inputs: Any,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    await lab.until_fit("sim-1", "sim-2")
+    before = lab.runs("sim-1") + lab.runs("sim-2")
+    job = await submit(channel, tmp_path, inputs, PERCENTILE)
+    await wait_until(channel, job.id, "board")
+    lab.stack.kill("nats")
+    await asyncio.sleep(0.5)
+    lab.stack.launch("nats")
+    ended = await jobs.wait_ended(channel, job.id, timeout_s=120)
+    assert ended.state == job_pb2.Job.STATE_SUCCEEDED, ended
+    assert lab.runs("sim-1") + lab.runs("sim-2") == before + 1
+
+
 async def test_a_cancel_stops_the_dialled_boards_tool_in_five_seconds(
     lab: Lab,
     channel: Any,
