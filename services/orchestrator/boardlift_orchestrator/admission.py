@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -51,6 +52,7 @@ class Admission:
         self._slots = slots
         self._most_active = most_active
         self._begun: dict[str, JobLine] = {}
+        self._boards, self._counted = 0, -_LOOK_S
         self._poked = asyncio.Event()
         engine.moved = self._poked.set
 
@@ -119,5 +121,12 @@ class Admission:
     async def _room(self, lines: list[JobLine]) -> Room:
         front = self._most_active or max(_LEAST, self._slots() + _SPARE)
         # Boards matter only to who has jobs at boards already.
-        boards = await self._registry.views() if any(line.active and line.board for line in lines) else []
-        return Room(front, 2 * sum(board.usable for board in boards) + _SPARE)
+        boards = await self._usable_boards() if any(line.active and line.board for line in lines) else 0
+        return Room(front, 2 * boards + _SPARE)
+
+    async def _usable_boards(self) -> int:
+        """Count the boards that take work, at most once in `_LOOK_S`: with hundreds of them it is much to read."""
+        if time.monotonic() - self._counted >= _LOOK_S:
+            self._boards = sum(board.usable for board in await self._registry.views())
+            self._counted = time.monotonic()
+        return self._boards
