@@ -106,14 +106,19 @@ class Store:
         with tempfile.TemporaryDirectory(prefix="boardlift-") as folder:
             return (await self.fetch(sha256, Path(folder) / "artifact")).read_bytes()
 
-    async def _call(self, method: Callable[..., Any], request: Any, timeout_s: float | None = None) -> Any:
-        """Make a short call that may be repeated: reads, and writes whose request names its effect."""
+    async def _call(
+        self, method: Callable[..., Any], request: Any, timeout_s: float | None = None, done_when: str = ""
+    ) -> Any:
+        """Make a short call that may be repeated; see the sync twin."""
         retry = Retry(self._patience_s)
         while True:
             try:
                 return await method(request, timeout=timeout_s or self._timeout_s, metadata=self._metadata)
             except grpc.aio.AioRpcError as error:
-                await asyncio.sleep(retry.pause_s(from_rpc_error(error)))
+                failure = from_rpc_error(error)
+                if retry.repeated and failure.reason == done_when:
+                    return None
+                await asyncio.sleep(retry.pause_s(failure))
 
     async def _send(self, upload: _transfer.Upload) -> None:
         retry, restarts = Retry(self._patience_s), _transfer.RESTARTS

@@ -38,6 +38,11 @@ class Retry:
         self._first_failure: float | None = None
         self._pause_s = FIRST_PAUSE_S
 
+    @property
+    def repeated(self) -> bool:
+        """True when a try has failed since something came through: it may have had its effect all the same."""
+        return self._first_failure is not None
+
     def succeeded(self) -> None:
         """Start anew: something came through."""
         self._first_failure, self._pause_s = None, FIRST_PAUSE_S

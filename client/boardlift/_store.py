@@ -138,14 +138,26 @@ class Store:
     def _retry(self) -> Retry:
         return Retry(self._patience_s, on_wait=self.on_wait)
 
-    def _call(self, method: Callable[..., Any], request: Any, timeout_s: float | None = None) -> Any:
-        """Make a short call that may be repeated: reads, and writes whose request names its effect."""
+    def _call(
+        self, method: Callable[..., Any], request: Any, timeout_s: float | None = None, done_when: str = ""
+    ) -> Any:
+        """Make a short call that may be repeated: reads, and writes whose request names its effect.
+
+        Args:
+            method: Of a stub.
+            request: Its request.
+            timeout_s: Longest time of one try; default that of the client.
+            done_when: Reason by which a repetition says that an earlier try, whose answer was lost, has had its effect.
+        """
         retry = self._retry()
         while True:
             try:
                 return method(request, timeout=timeout_s or self._timeout_s, metadata=self._metadata)
             except grpc.RpcError as error:
-                time.sleep(retry.pause_s(convert_error(error)))
+                failure = convert_error(error)
+                if retry.repeated and failure.reason == done_when:
+                    return None
+                time.sleep(retry.pause_s(failure))
 
     def _send(self, upload: _transfer.Upload) -> None:
         retry, restarts = self._retry(), _transfer.RESTARTS

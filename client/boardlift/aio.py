@@ -141,7 +141,7 @@ class Client(Store):
 
     async def delete_job(self, job_id: str) -> None:
         """Remove a job that has ended; see `boardlift.Client.delete_job`."""
-        await self._call(self._jobs.DeleteJob, job_pb2.DeleteJobRequest(job_id=job_id))
+        await self._call(self._jobs.DeleteJob, job_pb2.DeleteJobRequest(job_id=job_id), done_when="JOB_NOT_FOUND")
 
     async def plan(
         self, model: Model, data: Artifact, variants: Sequence[Variant | str], options: RunOptions | None = None

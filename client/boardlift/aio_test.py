@@ -7,7 +7,14 @@ import pytest
 
 from boardlift import aio
 from boardlift import client as sync
-from boardlift.errors import CancelledError, DataLossError, DeadlineError, InvalidInputError, UnavailableError
+from boardlift.errors import (
+    CancelledError,
+    DataLossError,
+    DeadlineError,
+    InvalidInputError,
+    NotFoundError,
+    UnavailableError,
+)
 from boardlift.testing import FakeServer, Scenario, StageScript
 
 
@@ -45,6 +52,15 @@ async def test_cancel_and_time_out(model, samples):
             await job.cancel()
             with pytest.raises(CancelledError):
                 await job.wait(timeout=10)
+
+
+async def test_a_job_that_is_removed_by_a_try_whose_answer_is_lost_is_removed(async_client, server, model, samples):
+    job = await (await async_client.run(model, samples)).wait()
+    server.fail("DeleteJob", after=1)
+    await async_client.delete_job(job.id)
+    assert server.calls["DeleteJob"] == 2
+    with pytest.raises(NotFoundError):
+        await async_client.delete_job(job.id)
 
 
 async def test_transfers_go_on_where_they_broke(async_client, server, tmp_path):

@@ -185,7 +185,7 @@ class Client(Store):
         Raises:
             PreconditionError: It has not ended.
         """
-        self._call(self._jobs.DeleteJob, job_pb2.DeleteJobRequest(job_id=job_id))
+        self._call(self._jobs.DeleteJob, job_pb2.DeleteJobRequest(job_id=job_id), done_when="JOB_NOT_FOUND")
 
     def plan(
         self, model: Model, data: Artifact, variants: Sequence[Variant | str], options: RunOptions | None = None

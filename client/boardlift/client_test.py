@@ -85,6 +85,15 @@ def test_short_calls_survive_a_server_that_is_away_for_a_moment(client, server, 
     assert job.refresh().id == job.id and len(list(client.jobs())) == 1
 
 
+def test_a_job_that_is_removed_by_a_try_whose_answer_is_lost_is_removed(client, server, model, samples):
+    job = client.run(model, samples).wait()
+    server.fail("DeleteJob", after=1)
+    client.delete_job(job.id)
+    assert server.calls["DeleteJob"] == 2 and not list(client.jobs())
+    with pytest.raises(NotFoundError):
+        client.delete_job(job.id)
+
+
 def test_only_unavailable_is_retried(client, server):
     server.fail("GetJob", code=grpc.StatusCode.INTERNAL)
     with pytest.raises(InternalError):

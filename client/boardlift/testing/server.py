@@ -83,7 +83,7 @@ class FakeServer:
     def fail(
         self, method: str, times: int = 1, code: grpc.StatusCode = grpc.StatusCode.UNAVAILABLE, after: int = 0
     ) -> None:
-        """Make the next calls of a method fail, streams after that many messages."""
+        """Make the next calls of a method fail, streams after that many messages, short ones after their effect."""
         self._faults.add(method, times, code, after)
 
 
@@ -113,12 +113,17 @@ class _Faults(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has no type
 
 
 def _broken(handler: Any, code: grpc.StatusCode, after: int) -> Any:
-    """Return a handler that ends with a status, a streamed answer after some messages, a streamed request likewise."""
+    """Return a handler that ends with a status, a streamed answer after some messages, a streamed request likewise.
+
+    A short call with `after` has its effect first: only its answer is lost.
+    """
 
     def fail(context: Any) -> Any:
         context.abort(code, "a fault on demand")
 
     def unary(request: Any, context: Any) -> Any:
+        if after:
+            handler.unary_unary(request, context)
         fail(context)
 
     def streamed_answer(request: Any, context: Any) -> Any:

@@ -170,6 +170,24 @@ class Engine:
             return step.job
         raise ConflictError(f"The record of job {job_id} changes all the time.", metadata={"job": job_id})
 
+    async def advance(self, job_id: str, event: Event) -> JobRecord | None:
+        """Apply an event as `apply` does; a job that can't go on by it, now or later, ends with the reason.
+
+        Raises:
+            BoardliftError: One that may pass; the event should be applied again.
+        """
+        try:
+            return await self.apply(job_id, event)
+        except BoardliftError as error:
+            return await self.break_off(job_id, error)
+
+    async def break_off(self, job_id: str, error: BoardliftError) -> JobRecord | None:
+        """End a job that can't go on because of an error; one that may pass is raised again."""
+        if error.retryable:
+            raise error
+        _log.warning("job_broken", job=job_id, reason=error.reason, error=error.message)
+        return await self.apply(job_id, Broken(_describe(error)))
+
     async def note(self, event: job_pb2.WatchJobResponse, job_id: str, name: str) -> None:
         """Tell a job's watchers something, once in a while under the same name."""
         await publish_note(self._js, event, job_id, name)
@@ -190,13 +208,7 @@ class Engine:
             event: Event = read_outcome(report)
             if message.metadata.num_delivered > _DELIVERIES:  # a fault of ours: don't try for ever
                 event = Broken(Failure("OUTCOME_NOT_APPLIED", "The orchestrator can't handle a stage's outcome."))
-            try:
-                await self.apply(report.job_id, event)
-            except BoardliftError as error:
-                if error.retryable:
-                    raise
-                _log.warning("job_broken", reason=error.reason, error=error.message)
-                await self.apply(report.job_id, Broken(_describe(error)))
+            await self.advance(report.job_id, event)
         await acknowledge(message)
 
     async def _may_report(self, subject: str, report: queue_pb2.StageOutcome) -> bool:
@@ -207,7 +219,7 @@ class Engine:
 
     async def on_timer(self, message: Msg) -> None:
         """Handle a timer: the message names the job."""
-        await self.apply(message.data.decode(), Tick())
+        await self.advance(message.data.decode(), Tick())
         await acknowledge(message)
 
     async def _perform(self, job: JobRecord, actions: tuple[Action, ...]) -> None:

@@ -75,7 +75,14 @@ class Sweeper:
                 if now >= job.deadline or now - job.changed >= self._every_s:
                     await self._engine.apply(job.id, Tick())
             except BoardliftError as error:
-                _log.warning("sweep_left_job", job=job.id, reason=error.reason, error=error.message)
+                await self._settle(job, error)
+
+    async def _settle(self, job: JobRecord, error: BoardliftError) -> None:
+        """End a job that can't go on: it would hold its place until its deadline. Else the next round tries again."""
+        try:
+            await self._engine.break_off(job.id, error)
+        except BoardliftError as again:
+            _log.warning("sweep_left_job", job=job.id, reason=again.reason, error=again.message)
 
     async def _find_lost(self, job: JobRecord) -> None:
         placed = [stage for stage in job.stages if stage.state is StageState.RUNNING and stage.place.startswith("id.")]
