@@ -41,7 +41,7 @@ CHEAP_REWRITES = {
     "Expand": ("split-broadcast", "Add zeros of the wanted shape instead of expanding two axes."),
     "ReduceMin": ("replace-min", "Write it as -ReduceMax(-x)."),
     "ReduceMax": ("split-reductions", "Reduce one axis at a time."),
-    "ReduceMean": ("split-reductions", "Reduce one axis at a time."),
+    "ReduceMean": ("split-reductions", "Reduce one axis at a time; write two axes in ascending order."),
     "Slice": ("replace-moves", "Gather in the wanted order."),
     "Pad": ("replace-moves", "Gather the mirrored rows."),
     "ArgMax": ("softmax-on-last-axis", "Move the axis to the channels."),
@@ -85,6 +85,8 @@ def _reduce_max(node: Node, model: ModelSummary, int16: bool) -> str:
 
 def _reduce_mean(node: Node, model: ModelSummary, int16: bool) -> str:
     axes = _attribute_numbers(node, "axes")
+    if len(axes) == 2 and axes[0] > axes[1] and (axes[0] < 0) == (axes[1] < 0):
+        return "ReduceMean whose axes do not ascend runs on the CPU"
     return "ReduceMean over three or more axes runs on the CPU" if len(axes) > 2 else ""
 
 

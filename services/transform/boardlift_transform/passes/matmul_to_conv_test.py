@@ -13,6 +13,16 @@ def test_constant_on_either_side_becomes_a_convolution() -> None:
     assert run.max_rel < 1e-5
 
 
+def test_a_constant_vector_on_the_right() -> None:
+    b = GraphBuilder(11)
+    t = b.node("MatMul", [b.input("x", [1, 6, 4, 8]), b.weight(8)])
+    b.node("Relu", [t], "y")
+    b.output("y", [1, 6, 4])
+    run = run_one_pass(b.model(), "matmul-to-conv")
+    assert run.operators == ["Transpose", "Conv", "Transpose", "Reshape", "Relu"]
+    assert run.max_rel < 1e-5
+
+
 def test_a_product_of_two_computed_values_stays() -> None:
     b = GraphBuilder(11)
     b.node("MatMul", [b.input("x", [1, 3, 5, 7]), b.input("z", [1, 3, 7, 2])], "y")

@@ -1,8 +1,9 @@
 """Reduce over one axis at a time where the tool takes only that.
 
 Before -> After: `ReduceMax(x, axes [2,3])` -> `ReduceMax(ReduceMax(x, 3), 2)`; the same for ReduceMean and ReduceSum
-over three or more axes, and ReduceSumSquare -> `ReduceSum(x * x)`.
-Why: ReduceMax over H and W, ReduceMean over three axes and ReduceSumSquare run on the CPU, single axes on the BPU.
+over three or more axes, and ReduceSumSquare -> `ReduceSum(x * x)`; axes `[-1, -2]` -> `[2, 3]`.
+Why: ReduceMax over H and W, ReduceMean over three axes and ReduceSumSquare run on the CPU, single axes on the BPU; so
+does a ReduceMean whose two axes do not ascend (five islands in a mobilenet as torch's new exporter writes it).
 Exactness: bit-exact for maxima, float rounding for sums.
 """
 
@@ -29,12 +30,15 @@ def _rewrite(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Valu
     shape, after = shape_of(x), shape_of(out)
     if x is None or shape is None or after is None or x.dtype != ir.DataType.FLOAT or len(node.inputs) > 1:
         return None
-    axes = attribute(node, "axes")
-    axes = sorted({a % len(shape) for a in axes} if axes else range(len(shape)), reverse=True)
+    given = attribute(node, "axes")
+    axes = sorted({a % len(shape) for a in given} if given else range(len(shape)), reverse=True)
     long_axes = [a for a in axes if shape[a] != 1]
-    if len(long_axes) <= _LIMITS[node.op_type]:
-        return None
     base, operator = node.name or node.op_type, node.op_type
+    if len(long_axes) <= _LIMITS[node.op_type]:
+        if not given or [a % len(shape) for a in given] == axes[::-1]:
+            return None
+        attributes = {"axes": axes[::-1], "keepdims": int(attribute(node, "keepdims", 1))}
+        return editor.node(node, operator, [x], after, attributes, hint=base), f"axes {axes[::-1]}"
     if operator == "ReduceSumSquare":
         x, operator = editor.node(node, "Mul", [x, x], shape, hint=f"{base}_square"), "ReduceSum"
     value, kept = x, list(shape)

@@ -24,3 +24,16 @@ def test_one_axis_at_a_time(operator: str, axes: list[int], nodes: int, keepdims
     assert sum(len(a.ints) == 1 for n in run.model.graph.node for a in n.attribute if a.name == "axes") >= nodes
     assert bool(run.result.applied) == bool(nodes)
     assert run.max_rel < 1e-6
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize(("axes", "changed"), [([-1, -2], True), ([3, 2], True), ([-2, -1], False), ([2, 3], False)])
+def test_axes_ascend(axes: list[int], changed: bool, keepdims: int) -> None:
+    b = GraphBuilder(11)
+    t = b.node("ReduceMean", [b.input("x", [1, 4, 3, 5])], axes=axes, keepdims=keepdims)
+    b.node("Relu", [t], "y")
+    b.output("y", ["a"] * (4 if keepdims else 2))
+    run = run_one_pass(b.model(), "split-reductions")
+    kept = [list(a.ints) for n in run.model.graph.node for a in n.attribute if a.name == "axes"]
+    assert kept == ([[2, 3]] if changed else [axes])
+    assert run.max_rel < 1e-6
