@@ -24,7 +24,8 @@ def print_plan(output: Output, plan: JobPlan, *, with_board: bool) -> None:
     seconds, unknown = longest_way(plan)
     if seconds or not unknown:
         rest = f"; no past run of {', '.join(unknown)}" if unknown else ""
-        output.line(f"About {seconds_text(seconds)} when nobody waits (estimated from past runs){rest}.")
+        word = "At least" if unknown else "About"
+        output.line(f"{word} {seconds_text(seconds)} when nobody waits (estimated from past runs){rest}.")
     waits = f", {plan.own_waiting_jobs} of them yours, before this one" if plan.own_waiting_jobs else ""
     output.line(f"Queue: {plan.active_jobs} jobs in work, {plan.waiting_jobs} waiting for their turn{waits}.")
     if with_board:

@@ -36,7 +36,7 @@ def test_every_figure_says_its_kind_and_where_it_comes_from(capsys):
     out = capsys.readouterr().out
     assert "4.0 s        estimated  1 past run, any model" in out
     assert "transform           from the cache" in out
-    assert "About 1 min 47 s when nobody waits (estimated from past runs); no past run of simulate a." in out
+    assert "At least 1 min 47 s when nobody waits (estimated from past runs); no past run of simulate a." in out
     assert "3 jobs in work, 5 waiting for their turn, 2 of them yours, before this one." in out
     assert "1 of 2 online free now, 4 board stages queued." in out
 
