@@ -165,3 +165,6 @@ def test_nv12_refuses_odd_sizes() -> None:
     with pytest.raises(InvalidInputError) as caught:
         pack_nv12(np.zeros((3, 4), np.uint8), np.zeros((1, 2, 2), np.uint8))
     assert caught.value.reason == "NV12_SIZE_ODD"
+    with pytest.raises(InvalidInputError) as caught:
+        pack_nv12(np.zeros((4, 6), np.uint8), np.zeros((2, 4, 3), np.uint8))  # YUV444 by hand
+    assert caught.value.reason == "NV12_SHAPE_WRONG"

@@ -91,6 +91,7 @@ def test_presets(models):
 LINTS = [
     ("march", '"bayes-e"', '"bayes"', "MARCH_INVALID"),
     ("core_num", "core_num: 1", "core_num: 2", "CORE_NUM_UNSUPPORTED"),
+    ("no level", '  optimize_level: "O2"\n', "", "LEVEL_DEFAULT"),
     ("unquoted ON", '"ON": "BPU", "Out', 'ON: "BPU", "Out', ""),
     ("unknown key", "  march:", "  no_such: 1\n  march:", "CONFIG_UNKNOWN_KEY"),
     ("key in the wrong section", "  core_num: 1", "  core_num: 1\n  march: x", "CONFIG_UNKNOWN_KEY"),
