@@ -1,7 +1,8 @@
 """The governors of the CPU's and the BPU's clock: set for one run where the board's owner permits it, and put back.
 
 What was there before is written to a small file first, so that even an agent killed meanwhile puts it back when it
-starts again. A governor that somebody else has set since is left as it is.
+starts again. A governor that somebody else has set since is left as it is, and so is all after another start of the
+kernel: that begins with its own governors.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from boardlift_board_agent.probe import BPU_CLOCKS
 _LOG = structlog.get_logger(__name__)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _CPU = "sys/devices/system/cpu/cpufreq"
+_KERNEL_BOOT = "proc/sys/kernel/random/boot_id"
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,10 @@ class GovernorKeeper:
         if self._state is None or not self._state.is_file():
             return
         known, troubles = self.files(), []
-        wanted, before = self._remembered(self._state)
+        wanted, before, boot = self._remembered(self._state)
+        if boot != self._read(_KERNEL_BOOT):
+            _LOG.info("governor_of_another_kernel_start", wanted=wanted)
+            before = {}
         for name, value in before.items():
             if name not in known or self._read(name) != wanted:
                 _LOG.info("governor_left_alone", file=name)  # gone, never set, or somebody else's by now
@@ -141,21 +146,23 @@ class GovernorKeeper:
         else:
             self._state.unlink()
 
-    def _remembered(self, state: Path) -> tuple[str, dict[str, str]]:
-        """(governor that was set, file -> governor before); a file that can't be read names nothing."""
+    def _remembered(self, state: Path) -> tuple[str, dict[str, str], str]:
+        """(governor that was set, file -> governor before, start of the kernel); an unreadable file names nothing."""
         try:
             found = json.loads(state.read_text())
-            return str(found["wanted"]), {str(name): str(value) for name, value in found["before"].items()}
+            before = {str(name): str(value) for name, value in found["before"].items()}
+            return str(found["wanted"]), before, str(found["kernel_boot"])
         except (OSError, ValueError, KeyError, AttributeError) as error:
             _LOG.error("governor_state_unreadable", error=repr(error))
-            return "", {}
+            return "", {}, ""
 
     def _remember(self, held: HeldGovernor) -> None:
         if self._state is None or not held.before:
             return
         part = self._state.with_suffix(".part")
         with part.open("w") as file:
-            json.dump({"wanted": held.wanted, "before": held.before}, file)
+            boot = self._read(_KERNEL_BOOT)
+            json.dump({"wanted": held.wanted, "before": held.before, "kernel_boot": boot}, file)
             file.flush()
             os.fsync(file.fileno())
         part.replace(self._state)

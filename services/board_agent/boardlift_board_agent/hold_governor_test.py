@@ -79,6 +79,25 @@ def test_after_a_kill_the_next_start_puts_it_back(root: Path, keeper: GovernorKe
     assert not (tmp_path / "governor.json").exists()
 
 
+@pytest.mark.parametrize(("boot", "after"), [("boot-1", BEFORE), ("boot-2", ["performance"] * 3)])
+def test_a_governor_of_an_earlier_kernel_start_is_not_put_back(
+    root: Path, keeper: GovernorKeeper, tmp_path: Path, boot: str, after: list[str]
+) -> None:
+    """After a power cut in the middle of a run the board may well have been set up anew, to that very governor."""
+    file = root / "proc/sys/kernel/random/boot_id"
+    file.parent.mkdir(parents=True)
+    file.write_text("boot-1\n")
+    with keeper.hold("performance"):
+        left = (tmp_path / "governor.json").read_text()
+    (tmp_path / "governor.json").write_text(left)
+    for name in (*POLICIES, f"{BPU}/governor"):
+        (root / name).write_text("performance\n")
+    file.write_text(f"{boot}\n")
+    keeper.restore()
+    assert governors(root) == after
+    assert not (tmp_path / "governor.json").exists() and not keeper.stuck
+
+
 def test_what_somebody_else_has_set_since_is_left_alone(root: Path, keeper: GovernorKeeper) -> None:
     with keeper.hold("performance"):
         (root / POLICIES[0]).write_text("userspace\n")
