@@ -95,12 +95,14 @@ class StopStage(_message.Message):
     def __init__(self, job_id: _Optional[str] = ..., stage: _Optional[str] = ..., variant: _Optional[str] = ..., attempt: _Optional[int] = ...) -> None: ...
 
 class BoardPresence(_message.Message):
-    __slots__ = ("boot_id", "state")
+    __slots__ = ("boot_id", "state", "record_digest")
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
+    RECORD_DIGEST_FIELD_NUMBER: _ClassVar[int]
     boot_id: str
     state: _board_agent_pb2.BoardState
-    def __init__(self, boot_id: _Optional[str] = ..., state: _Optional[_Union[_board_agent_pb2.BoardState, _Mapping]] = ...) -> None: ...
+    record_digest: bytes
+    def __init__(self, boot_id: _Optional[str] = ..., state: _Optional[_Union[_board_agent_pb2.BoardState, _Mapping]] = ..., record_digest: _Optional[bytes] = ...) -> None: ...
 
 class BoardRecord(_message.Message):
     __slots__ = ("info", "state", "register_time", "peer")

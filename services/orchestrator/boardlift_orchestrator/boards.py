@@ -64,8 +64,8 @@ class BoardServicer(job_pb2_grpc.BoardServiceServicer):
             info=info, state=request.state, peer=peer_address(context.peer()) if dial else ""
         )
         record.register_time.GetCurrentTime()
-        await self._registry.register(record, fresh=sign is None)
-        sign = queue_pb2.BoardPresence(boot_id=info.boot_id, state=request.state)
+        digest = await self._registry.register(record, sign.record_digest if sign else b"")
+        sign = queue_pb2.BoardPresence(boot_id=info.boot_id, state=request.state, record_digest=digest)
         if not sign.state.HasField("observe_time"):
             sign.state.observe_time.GetCurrentTime()
         await self._buckets.presence.put(info.id, sign.SerializeToString(), life_s=PRESENCE_S)

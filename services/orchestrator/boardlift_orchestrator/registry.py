@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from dataclasses import dataclass
 
@@ -49,22 +50,28 @@ class Registry:
         self._js = client.jetstream()
         self._buckets = buckets
         self._limits = limits
-        self._written: dict[str, tuple[bytes, float]] = {}
+        self._written: dict[str, float] = {}
 
-    async def register(self, record: queue_pb2.BoardRecord, fresh: bool = False) -> None:
+    async def register(self, record: queue_pb2.BoardRecord, stored: bytes = b"") -> bytes:
         """Store a board and make sure that its tasks have a queue.
 
         Args:
             record: The board.
-            fresh: It had no sign of life: then another replica may have stored it otherwise since we did.
+            stored: `record_digest` of its sign of life: what is stored of it, by whichever replica; empty for nothing.
+
+        Returns:
+            What its next sign of life must carry as `record_digest`.
         """
-        info = record.info.SerializeToString(deterministic=True) + record.peer.encode()
-        known, written = self._written.get(record.info.id, (b"", 0.0))
-        if not fresh and known == info and time.monotonic() - written < _REWRITE_S:
-            return  # a write costs the server a flush to disk; presence says that the board lives
-        await ensure_board_consumers(self._js, record.info.id, record.info.target, self._limits)
-        await self._buckets.boards.put(record.info.id, record.SerializeToString())
-        self._written[record.info.id] = (info, time.monotonic())
+        name = record.info.id
+        text = record.info.SerializeToString(deterministic=True) + record.peer.encode()
+        digest = hashlib.sha256(text).digest()
+        lately = time.monotonic() - self._written.get(name, float("-inf")) < _REWRITE_S
+        if stored == digest and lately:
+            return digest  # a write costs the server a flush to disk; presence says that the board lives
+        await ensure_board_consumers(self._js, name, record.info.target, self._limits)
+        await self._buckets.boards.put(name, record.SerializeToString())
+        self._written[name] = time.monotonic()
+        return digest
 
     async def presence(self, board: str) -> queue_pb2.BoardPresence | None:
         """Return a board's sign of life."""
