@@ -107,7 +107,7 @@ class Admission:
         if not any(line.waiting for line in lines):
             return
         for job_id in choose_next(lines, await self._room(lines)):
-            await self._engine.apply(job_id, Admit())
+            await self._engine.advance(job_id, Admit())
 
     async def _lines(self) -> list[JobLine]:
         return await self._index.lines()

@@ -19,10 +19,10 @@ async def test_a_fault_of_one_look_does_not_end_all_looks() -> None:
             raise OSError("a fault that nobody has thought of")
         return [JobLine("j", 1.0, JobState.QUEUED, held=True)]
 
-    async def apply(job_id: str, event: Any) -> None:
+    async def advance(job_id: str, event: Any) -> None:
         admitted.append((job_id, type(event)))
 
-    engine: Any = SimpleNamespace(moved=None, apply=apply)
+    engine: Any = SimpleNamespace(moved=None, advance=advance)
     index: Any = SimpleNamespace(lines=lines)
     registry: Any = SimpleNamespace()
     running = asyncio.create_task(Admission(engine, index, registry, lambda: 1).run())
