@@ -10,6 +10,7 @@ import sys
 from boardlift.errors import BoardliftError
 from boardlift_servicekit import logs
 from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.keeper import KeepSettings
 from boardlift_servicekit.server import ServerSettings
 from boardlift_servicekit.settings import from_environment
 
@@ -50,7 +51,12 @@ def main() -> None:
         print(_USAGE, file=sys.stderr)
         sys.exit(2)
     try:
-        settings = AllSettings(from_environment(Settings), ServerSettings.read(7403), from_environment(ChannelSettings))
+        settings = AllSettings(
+            from_environment(Settings),
+            ServerSettings.read(7403),
+            from_environment(ChannelSettings),
+            from_environment(KeepSettings),
+        )
         if words[0] == "doctor":
             sys.exit(_doctor(settings, "--json" in words))
         if diagnosis is not None:

@@ -19,10 +19,9 @@ from boardlift_servicekit.channels import connect
 from boardlift_servicekit.clock import now
 from boardlift_servicekit.dispatcher import Dispatcher
 from boardlift_servicekit.executions import Executions, as_responses, execution_id
-from boardlift_servicekit.keeper import Keeper, KeepSettings
+from boardlift_servicekit.keeper import Keeper
 from boardlift_servicekit.names import check_token
 from boardlift_servicekit.server import Host, wait_for_signal
-from boardlift_servicekit.settings import from_environment
 
 from boardlift_board_agent import __version__
 from boardlift_board_agent.bench import Limits, Parts
@@ -125,8 +124,7 @@ async def serve(settings: AllSettings) -> None:
     if artifacts is None:
         host.add(artifact_pb2_grpc.add_ArtifactServiceServicer_to_server, ArtifactServicer(local), ARTIFACT_SERVICE)
     host.on_stop(agent.executions.close)
-    keep = from_environment(KeepSettings)
-    Keeper(local, [own.state_dir / "results"], keep, executions=[agent.executions]).attach(host)
+    Keeper(local, [own.state_dir / "results"], settings.keep, executions=[agent.executions]).attach(host)
     port = await host.start()
     if own.mode == DIAL:
         agent.dial_address = dial_address(settings, port)

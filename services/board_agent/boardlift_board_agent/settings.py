@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.keeper import KeepSettings
 from boardlift_servicekit.server import ServerSettings
 
 
@@ -74,3 +75,5 @@ class AllSettings:
     """How it listens."""
     channel: ChannelSettings
     """How it reaches the orchestrator."""
+    keep: KeepSettings = field(default_factory=KeepSettings)
+    """How long unused files stay."""

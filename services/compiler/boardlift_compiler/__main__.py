@@ -8,6 +8,7 @@ import sys
 from boardlift.errors import BoardliftError
 from boardlift_servicekit import logs
 from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.keeper import KeepSettings
 from boardlift_servicekit.server import ServerSettings
 from boardlift_servicekit.settings import from_environment
 
@@ -18,7 +19,12 @@ from boardlift_compiler.settings import AllSettings, Settings
 def main() -> None:
     """Run until SIGTERM or SIGINT; exits with 2 when a setting is wrong, with 3 when the machinery fails."""
     try:
-        settings = AllSettings(from_environment(Settings), ServerSettings.read(7402), from_environment(ChannelSettings))
+        settings = AllSettings(
+            from_environment(Settings),
+            ServerSettings.read(7402),
+            from_environment(ChannelSettings),
+            from_environment(KeepSettings),
+        )
         logs.configure("compiler", settings.own.log_level)
         asyncio.run(serve(settings))
     except BoardliftError as error:

@@ -24,9 +24,8 @@ from boardlift_servicekit.artifacts import ArtifactStore, LocalStore, RemoteStor
 from boardlift_servicekit.channels import connect
 from boardlift_servicekit.clock import now
 from boardlift_servicekit.executions import Executions, as_responses, code_version, execution_id, request_key
-from boardlift_servicekit.keeper import Keeper, KeepSettings, store_info
+from boardlift_servicekit.keeper import Keeper, store_info
 from boardlift_servicekit.server import Host, wait_for_signal
-from boardlift_servicekit.settings import from_environment
 from google.protobuf.message import Message
 
 from boardlift_compiler import convert
@@ -210,7 +209,7 @@ async def build_host(settings: AllSettings) -> tuple[Host, bool]:
     host.on_stop(explore.close)
     results = [own.state_dir / "results", own.state_dir / "explore" / "results"]
     runs = [executions, *([explore.executions] if explore.executions else [])]
-    Keeper(cache, results, from_environment(KeepSettings), executions=runs).attach(host)
+    Keeper(cache, results, settings.keep, executions=runs).attach(host)
     host.add(compiler_pb2_grpc.add_CompilerServiceServicer_to_server, compiler, COMPILER_SERVICE)
     host.add(explore_pb2_grpc.add_ExploreServiceServicer_to_server, explore, EXPLORE_SERVICE)
     server = ServerServicer(executions, runner, absent, explore, cache)

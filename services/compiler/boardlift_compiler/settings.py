@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.keeper import KeepSettings
 from boardlift_servicekit.server import ServerSettings
 
 
@@ -50,3 +51,5 @@ class AllSettings:
     """How it listens."""
     channel: ChannelSettings
     """How it reaches the artifact service."""
+    keep: KeepSettings = field(default_factory=KeepSettings)
+    """How long unused files stay."""

@@ -12,7 +12,7 @@ from boardlift_servicekit.server import ServerSettings
 from boardlift_servicekit.settings import from_environment
 
 from boardlift_orchestrator.server import serve
-from boardlift_orchestrator.settings import AllSettings, Settings
+from boardlift_orchestrator.settings import AllSettings, RetentionSettings, Settings
 
 _HELP = """usage: boardlift-orchestrator
 
@@ -35,7 +35,12 @@ def main() -> None:
         print(_HELP)
         sys.exit(0 if sys.argv[1:] in (["-h"], ["--help"]) else 2)
     try:
-        settings = AllSettings(from_environment(Settings), ServerSettings.read(7400), from_environment(ChannelSettings))
+        settings = AllSettings(
+            from_environment(Settings),
+            ServerSettings.read(7400),
+            from_environment(ChannelSettings),
+            from_environment(RetentionSettings),
+        )
         logs.configure("orchestrator", settings.own.log_level)
         asyncio.run(serve(settings))
     except BoardliftError as error:

@@ -13,15 +13,13 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any, Final
 
 import structlog
 from boardlift.errors import BoardliftError, PreconditionError
 from boardlift.v1 import toolchain_pb2
 from boardlift_servicekit.artifacts import LocalStore
-from boardlift_servicekit.keeper import KeepSettings, store_info, write_summary
+from boardlift_servicekit.keeper import store_info, write_summary
 from boardlift_servicekit.lease import Lease
 from boardlift_servicekit.sweep_store import Swept, list_objects, sweep_partials, sweep_store
 
@@ -29,18 +27,11 @@ from boardlift_orchestrator.engine import Engine
 from boardlift_orchestrator.index import JobIndex
 from boardlift_orchestrator.record import StageState
 from boardlift_orchestrator.references import References
+from boardlift_orchestrator.settings import RetentionSettings
 
 _STAMP: Final = "queue.txt"
 _RENEW_S: Final = 2.0
 _log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True)
-class RetentionSettings(KeepSettings):
-    """How long jobs and what they name stay."""
-
-    keep_jobs: timedelta = field(default=timedelta(days=30), metadata={"min": timedelta(0)})
-    """Time for which a job stays after its end, with its files."""
 
 
 class Retention:

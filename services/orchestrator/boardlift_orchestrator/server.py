@@ -31,7 +31,6 @@ from boardlift_servicekit.messaging import (
     connect,
 )
 from boardlift_servicekit.server import Host, wait_for_signal
-from boardlift_servicekit.settings import from_environment
 from boardlift_servicekit.stage_calls import GrpcRunner
 from boardlift_servicekit.streams import QueueLimits, ensure_streams
 from nats.aio.client import Client
@@ -49,7 +48,7 @@ from boardlift_orchestrator.make_report import ReportRunner
 from boardlift_orchestrator.plan_job import Planner
 from boardlift_orchestrator.registry import Buckets, Registry
 from boardlift_orchestrator.results import Results
-from boardlift_orchestrator.retention import Retention, RetentionSettings
+from boardlift_orchestrator.retention import Retention
 from boardlift_orchestrator.settings import AllSettings
 from boardlift_orchestrator.sweep import Sweeper
 from boardlift_orchestrator.watch import EventHub, JobFollower
@@ -94,9 +93,8 @@ class Orchestrator:
         diagnoses = QueuedDiagnoses(client, self._results, registry)
         admission = Admission(self._engine, index, registry, lambda: sum(self._slots.values()), own.active_jobs)
         host.beside(admission.run)
-        keep = from_environment(RetentionSettings)
         gc_lease = Lease(client.jetstream(), "retention", self._worker)
-        self.retention = Retention(self._engine, index, store, gc_lease, keep, buckets.jobs.identity)
+        self.retention = Retention(self._engine, index, store, gc_lease, settings.keep, buckets.jobs.identity)
         host.beside(self.retention.run)
         planner = Planner(self._engine, self._results, index, registry, client.jetstream(), self._stored)
         jobs = JobServicer(self._engine, self._results, index, registry, follower, diagnoses, admission, planner)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.keeper import KeepSettings
 from boardlift_servicekit.server import ServerSettings
 
 
@@ -51,6 +52,14 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class RetentionSettings(KeepSettings):
+    """How long jobs and what they name stay."""
+
+    keep_jobs: timedelta = field(default=timedelta(days=30), metadata={"min": timedelta(0)})
+    """Time for which a job stays after its end, with its files."""
+
+
+@dataclass(frozen=True)
 class AllSettings:
     """Everything that is read from the environment."""
 
@@ -60,3 +69,5 @@ class AllSettings:
     """How it listens."""
     channel: ChannelSettings
     """How it reaches the stage services."""
+    keep: RetentionSettings
+    """How long jobs and files stay."""

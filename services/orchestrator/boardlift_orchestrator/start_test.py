@@ -15,6 +15,7 @@ import pytest
     [
         ({"BOARDLIFT_NATS_REPLICAS": "many"}, 2, "BOARDLIFT_NATS_REPLICAS"),
         ({"BOARDLIFT_NATS_REPLICAS": "9"}, 2, "between"),
+        ({"BOARDLIFT_KEEP_JOBS": "-1"}, 2, "BOARDLIFT_KEEP_JOBS"),
         ({"BOARDLIFT_NATS": "nats://127.0.0.1:1", "BOARDLIFT_NATS_WAIT": "1"}, 3, "NATS_UNAVAILABLE"),
     ],
 )
