@@ -161,6 +161,7 @@ _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("matmul-to-products", "a MatMul of two feature maps falls back to int8 under int16"),
     ("eliminate-dead", "moves that now cancel"),
     ("fold-channel-add", "bias of the new Conv"),
+    ("fold-stride", "a stride over one signal is computed at stride 1"),
     ("replace-average-pool", "padded AveragePool is wrong on the border, a wide one coarse"),
     ("balance-padding", "end-heavy padding is wrong under int16"),
     ("keep-int16", "pools and strided depthwise layers fall back to int8 under int16"),
