@@ -117,8 +117,11 @@ def test_codes_are_unique():
         ("error info: ScatterElements[1] currently only support INT32, but gives INT64", "INT64_AXIS"),
         ("error info: CumSum currently only support FLOAT but gives INT64", "INT64_AXIS"),
         ("The node name is OP and the node type is RNN. Constraints exist", "CPU_OPERATOR_CONSTRAINT"),
-        ("The node name is up and the node type is Resize. Constraints exist\nerror info: Resize not support this"
-         " attribute=extrapolation_value", "RESIZE_EXTRAPOLATION"),
+        (
+            "The node name is up and the node type is Resize. Constraints exist\nerror info: Resize not support this"
+            " attribute=extrapolation_value",
+            "RESIZE_EXTRAPOLATION",
+        ),
         ("HorizonRT not support these cpu operators: HzCalibration", "QDQ_UNSUPPORTED"),
         ("Error Pass(split_gru).\nError message:std::bad_alloc", "GRU_UNROLL"),
         ("ir.h:1366: eraseOutput: Assertion `outputs_[i]->uses().empty()` failed.", "CONTROL_FLOW_UNSUPPORTED"),
