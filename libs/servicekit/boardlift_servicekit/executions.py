@@ -10,8 +10,8 @@ can come back. Results that blame the machinery are not stored. A call that asks
 from __future__ import annotations
 
 import asyncio
-import math
 import hashlib
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
