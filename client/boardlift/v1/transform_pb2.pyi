@@ -128,7 +128,7 @@ class PrepareDatasetResponse(_message.Message):
     def __init__(self, calibration: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., heldout: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., calibration_samples: _Optional[int] = ..., heldout_samples: _Optional[int] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., provenance_json: _Optional[str] = ..., model_summary: _Optional[_Union[ModelSummary, _Mapping]] = ...) -> None: ...
 
 class TransformSpec(_message.Message):
-    __slots__ = ("target", "outputs", "input_shapes", "passes", "skip_passes", "precision", "keep_foreign_domains", "opset", "frozen_inputs")
+    __slots__ = ("target", "outputs", "input_shapes", "passes", "skip_passes", "precision", "keep_foreign_domains", "opset", "frozen_inputs", "diff")
     class FrozenInputsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -145,6 +145,7 @@ class TransformSpec(_message.Message):
     KEEP_FOREIGN_DOMAINS_FIELD_NUMBER: _ClassVar[int]
     OPSET_FIELD_NUMBER: _ClassVar[int]
     FROZEN_INPUTS_FIELD_NUMBER: _ClassVar[int]
+    DIFF_FIELD_NUMBER: _ClassVar[int]
     target: str
     outputs: _containers.RepeatedScalarFieldContainer[str]
     input_shapes: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.TensorSpec]
@@ -154,7 +155,8 @@ class TransformSpec(_message.Message):
     keep_foreign_domains: bool
     opset: int
     frozen_inputs: _containers.ScalarMap[str, str]
-    def __init__(self, target: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., input_shapes: _Optional[_Iterable[_Union[_toolchain_pb2.TensorSpec, _Mapping]]] = ..., passes: _Optional[_Iterable[_Union[PassRequest, _Mapping]]] = ..., skip_passes: _Optional[_Iterable[str]] = ..., precision: _Optional[str] = ..., keep_foreign_domains: bool = ..., opset: _Optional[int] = ..., frozen_inputs: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    diff: bool
+    def __init__(self, target: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., input_shapes: _Optional[_Iterable[_Union[_toolchain_pb2.TensorSpec, _Mapping]]] = ..., passes: _Optional[_Iterable[_Union[PassRequest, _Mapping]]] = ..., skip_passes: _Optional[_Iterable[str]] = ..., precision: _Optional[str] = ..., keep_foreign_domains: bool = ..., opset: _Optional[int] = ..., frozen_inputs: _Optional[_Mapping[str, str]] = ..., diff: bool = ...) -> None: ...
 
 class PassRequest(_message.Message):
     __slots__ = ("id", "parameters")
@@ -287,20 +289,69 @@ class IoMapping(_message.Message):
     def __init__(self, direction: _Optional[_Union[IoMapping.Direction, str]] = ..., before: _Optional[_Union[_toolchain_pb2.TensorSpec, _Mapping]] = ..., after: _Optional[_Union[_toolchain_pb2.TensorSpec, _Mapping]] = ..., rule: _Optional[str] = ...) -> None: ...
 
 class PassReport(_message.Message):
-    __slots__ = ("id", "applied", "skipped", "seconds", "nodes_before", "nodes_after")
+    __slots__ = ("id", "applied", "skipped", "seconds", "nodes_before", "nodes_after", "diff")
     ID_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
     SKIPPED_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     NODES_BEFORE_FIELD_NUMBER: _ClassVar[int]
     NODES_AFTER_FIELD_NUMBER: _ClassVar[int]
+    DIFF_FIELD_NUMBER: _ClassVar[int]
     id: str
     applied: _containers.RepeatedCompositeFieldContainer[PassChange]
     skipped: _containers.RepeatedCompositeFieldContainer[PassSkip]
     seconds: float
     nodes_before: int
     nodes_after: int
-    def __init__(self, id: _Optional[str] = ..., applied: _Optional[_Iterable[_Union[PassChange, _Mapping]]] = ..., skipped: _Optional[_Iterable[_Union[PassSkip, _Mapping]]] = ..., seconds: _Optional[float] = ..., nodes_before: _Optional[int] = ..., nodes_after: _Optional[int] = ...) -> None: ...
+    diff: GraphDiff
+    def __init__(self, id: _Optional[str] = ..., applied: _Optional[_Iterable[_Union[PassChange, _Mapping]]] = ..., skipped: _Optional[_Iterable[_Union[PassSkip, _Mapping]]] = ..., seconds: _Optional[float] = ..., nodes_before: _Optional[int] = ..., nodes_after: _Optional[int] = ..., diff: _Optional[_Union[GraphDiff, _Mapping]] = ...) -> None: ...
+
+class GraphDiff(_message.Message):
+    __slots__ = ("added", "removed", "rewritten", "left_out")
+    ADDED_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_FIELD_NUMBER: _ClassVar[int]
+    REWRITTEN_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    added: _containers.RepeatedCompositeFieldContainer[NodeView]
+    removed: _containers.RepeatedCompositeFieldContainer[NodeView]
+    rewritten: _containers.RepeatedCompositeFieldContainer[NodeRewrite]
+    left_out: int
+    def __init__(self, added: _Optional[_Iterable[_Union[NodeView, _Mapping]]] = ..., removed: _Optional[_Iterable[_Union[NodeView, _Mapping]]] = ..., rewritten: _Optional[_Iterable[_Union[NodeRewrite, _Mapping]]] = ..., left_out: _Optional[int] = ...) -> None: ...
+
+class NodeView(_message.Message):
+    __slots__ = ("name", "operator", "inputs", "outputs", "attributes", "shape", "made_by")
+    class AttributesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    OPERATOR_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
+    OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    MADE_BY_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    operator: str
+    inputs: _containers.RepeatedScalarFieldContainer[str]
+    outputs: _containers.RepeatedScalarFieldContainer[str]
+    attributes: _containers.ScalarMap[str, str]
+    shape: str
+    made_by: str
+    def __init__(self, name: _Optional[str] = ..., operator: _Optional[str] = ..., inputs: _Optional[_Iterable[str]] = ..., outputs: _Optional[_Iterable[str]] = ..., attributes: _Optional[_Mapping[str, str]] = ..., shape: _Optional[str] = ..., made_by: _Optional[str] = ...) -> None: ...
+
+class NodeRewrite(_message.Message):
+    __slots__ = ("before", "after", "changed")
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    before: NodeView
+    after: NodeView
+    changed: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, before: _Optional[_Union[NodeView, _Mapping]] = ..., after: _Optional[_Union[NodeView, _Mapping]] = ..., changed: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PassChange(_message.Message):
     __slots__ = ("node", "before", "after")

@@ -54,11 +54,13 @@ class GraphBuilder:
         return outs[0]
 
     def model(self) -> onnx.ModelProto:
-        """The checked model."""
+        """The checked model; the shapes of outputs that were given none are inferred."""
         graph = helper.make_graph(self.nodes, "test", self.inputs, self.outputs, self.weights)
         model = helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=self.ir_version
         )
+        if any(not o.type.tensor_type.HasField("shape") for o in model.graph.output):
+            model = onnx.shape_inference.infer_shapes(model)
         onnx.checker.check_model(model)
         return model
 

@@ -15,6 +15,7 @@ from boardlift.v1 import toolchain_pb2, transform_pb2
 
 from boardlift_transform import inspect
 from boardlift_transform.check_result import Finding
+from boardlift_transform.convert_diff import graph_diff
 from boardlift_transform.equivalence import OutputComparison
 from boardlift_transform.io_map import INPUT, IoEntry
 from boardlift_transform.passes._base import Pass
@@ -155,6 +156,7 @@ def pass_report(report: PassReport) -> transform_pb2.PassReport:
         seconds=report.seconds,
         nodes_before=report.nodes_before,
         nodes_after=report.nodes_after,
+        diff=graph_diff(report.diff) if report.diff is not None else None,
     )
 
 

@@ -200,6 +200,11 @@ _SAME = frozenset(
 )
 
 
+_POOLS = frozenset({"MaxPool", "AveragePool"})
+_POOLS_SINCE = 22
+"""Inference of older versions counts a ceil_mode window that starts in the end padding, which onnxruntime drops."""
+
+
 def _copy_shape(node: ir.Node) -> bool:
     """Element-wise operators need no inference."""
     x = node.inputs[0] if node.inputs else None
@@ -214,12 +219,15 @@ def _infer(node: ir.Node, imports: Mapping[str, int], schemas: dict[str, onnx.de
     if node.domain not in ("", "ai.onnx"):
         return
     version = imports.get("", imports.get("ai.onnx", 1))
-    if node.op_type not in schemas:
+    kind = node.op_type
+    if kind in _POOLS and attribute(node, "ceil_mode", 0):
+        kind, version = f"{kind} with ceil_mode", _POOLS_SINCE
+    if kind not in schemas:
         try:
-            schemas[node.op_type] = onnx.defs.get_schema(node.op_type, version, "")
+            schemas[kind] = onnx.defs.get_schema(node.op_type, version, "")
         except onnx.defs.SchemaError:
-            schemas[node.op_type] = None
-    schema = schemas[node.op_type]
+            schemas[kind] = None
+    schema = schemas[kind]
     if schema is None:
         return
     types: dict[str, onnx.TypeProto] = {}

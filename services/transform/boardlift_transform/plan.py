@@ -132,6 +132,11 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
             continue
         if name in ("keep-int16", "matmul-to-products") and request.precision != INT16:
             continue
+        if name == "undilate-conv":
+            steps.append(PlannedPass(name, reason, {"always": request.precision == INT16}))
+            continue
+        if name == "buffer-max-pool" and request.precision == INT8:
+            continue
         if name == "split-wide-head":
             if request.precision == INT8 or not target.wide_head_channels:
                 continue
@@ -146,12 +151,14 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
 
 _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("eliminate-dead", "leftovers split subgraphs"),
+    ("replace-nan-tests", "the tool takes no IsNaN and no IsInf"),
     ("tame-constants", "infinite constants poison calibration"),
     ("normalize-details", "small things kill the tool late"),
     ("suit-cpu-kernels", "kernels on the board's CPU take fewer forms than onnxruntime"),
     ("replace-mean", "the runtime has no Mean"),
     ("merge-matmul-add", "one row instead of two"),
     ("fold-batchnorm", "one row less per layer"),
+    ("unroll-recurrent", "the tool unrolls recurrent operators with a literal batch, and dies on some"),
     ("wire-gru-state", "the tool dies on a GRU whose state is not read"),
     ("fuse-depth-to-space", "a 6-D pixel shuffle runs on the CPU"),
     ("wrap-inputs", "the runtime feeds 4-D feature maps"),
@@ -163,6 +170,9 @@ _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("fold-channel-add", "bias of the new Conv"),
     ("fold-stride", "a stride over one signal is computed at stride 1"),
     ("replace-average-pool", "padded AveragePool is wrong on the border, a wide one coarse"),
+    ("undilate-max-pool", "the tool dies on a dilated MaxPool"),
+    ("undilate-conv", "a dilated Conv with a stride runs on the CPU, and any dilated one in int8 under int16"),
+    ("crop-conv-transpose", "a ConvTranspose with uneven padding or holes runs on the CPU or not at all"),
     ("balance-padding", "end-heavy padding is wrong under int16"),
     ("keep-int16", "pools and strided depthwise layers fall back to int8 under int16"),
     ("replace-min", "Min runs on the CPU"),
@@ -170,10 +180,12 @@ _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("split-broadcast", "Expand and Tile over two axes run on the CPU"),
     ("split-reductions", "reductions over several axes run on the CPU"),
     ("replace-moves", "reversed slices and reflecting pads run on the CPU"),
+    ("slice-gather", "the code of a Gather of something computed dies in the simulator"),
     ("replace-upsample", "nearest upsampling by 3 runs on the CPU"),
     ("split-depth-to-space", "any block but 2 is stored with one channel padded to 64 or 128"),
     ("softmax-on-last-axis", "the BPU computes Softmax on axis 3 and ArgMax on axis 1"),
     ("split-wide-head", "a wide last layer falls back to int8 under int16"),
+    ("buffer-max-pool", "an unpadded MaxPool of what enters the BPU is wrong under int16"),
     ("free-batch", "a literal batch of 1 makes calibration 4 to 6 times slower"),
     ("fold-constants", "shapes of everything new"),
     ("eliminate-dead", "moves that now cancel"),

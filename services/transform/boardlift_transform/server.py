@@ -165,7 +165,8 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
             target = request.spec.target or DEFAULT_TARGET
             samples = heldout.arrays if heldout is not None else None
             result = await _in_thread(
-                lambda listener: transform_loaded(loaded, target, wanted, samples, listener), emitter
+                lambda listener: transform_loaded(loaded, target, wanted, samples, listener, diff=request.spec.diff),
+                emitter,
             )
             answer = await self._answer(request, result, heldout)
         except Refusal as refusal:

@@ -63,7 +63,7 @@ async def test_from_dataset_to_mapped_artifacts_that_the_new_model_reproduces(ru
     events, result = await running.transform(
         transform_pb2.TransformModelRequest(
             model=source,
-            spec=transform_pb2.TransformSpec(target="rdk-x5", outputs=["actions"]),
+            spec=transform_pb2.TransformSpec(target="rdk-x5", outputs=["actions"], diff=True),
             calibration=prepared.calibration,
             heldout=prepared.heldout,
         )
@@ -83,6 +83,8 @@ async def test_from_dataset_to_mapped_artifacts_that_the_new_model_reproduces(ru
     assert np.abs(got - want).max() < 1e-5
     figures = {f.name: f for f in result.equivalence[0].figures}
     assert figures["max_abs"].kind == toolchain_pb2.FIGURE_KIND_MEASURED
+    lifted = next(r.diff for r in result.passes if r.id == "lift-to-4d")
+    assert "Conv" in {v.operator for v in lifted.added} | {r.after.operator for r in lifted.rewritten}
     assert "run_policy" in result.io_snippet and result.assumptions and not result.random_inputs
 
 

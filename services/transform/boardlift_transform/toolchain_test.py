@@ -22,10 +22,11 @@ def between_convs(op: str, *more: Any, channels: int = 16, size: int = 16, **att
     x = b.input("x", [1, channels, size, size])
     t = b.node("Conv", [x, b.weight(channels, channels, 3, 3), b.weight(channels)], pads=[1, 1, 1, 1])
     t = b.node(op, [t, *(b.constant(np.asarray(m)) for m in more)], **attributes)
-    return _closed(b, t, channels)
+    return closed(b, t, channels)
 
 
-def _closed(b: GraphBuilder, t: str, channels: int) -> onnx.ModelProto:
+def closed(b: GraphBuilder, t: str, channels: int) -> onnx.ModelProto:
+    """The model with a 1x1 convolution behind `t`."""
     b.node("Conv", [t, b.weight(channels, channels, 1, 1), b.weight(channels)], "y")
     b.output("y", ["n", "c", "h", "w"])
     return b.model()
@@ -137,7 +138,7 @@ def test_int16_convolution_with_end_padding_equals_its_simulation_after_the_pass
     t = b.node("Relu", [b.input("x", [1, 16, 16, 16])])
     weight = b.weight(16, 16, kernel, kernel)
     t = b.node("Conv", [t, weight, b.weight(16)], pads=[0, 0, 1, 1], strides=[stride, stride])
-    model = _closed(b, t, 16)
+    model = closed(b, t, 16)
     assert error_of(tool, model, model, int16=True)[1] > 0
     error, differing = error_of(tool, model, transform(model).model, int16=True)
     assert differing == 0 and error < 0.01
@@ -201,7 +202,7 @@ def test_batch_of_eight_calibrates_without_falling_back(tool: Any) -> None:
 def test_a_pinned_model_calibrates_with_batch_one(tool: Any) -> None:
     b = GraphBuilder(11, 7, seed=1)
     t = b.node("Relu", [b.input("x", [1, 4, 8, 8])])
-    model = _closed(b, b.node("Sub", [t, b.node("ReduceMax", [t], axes=[0], keepdims=1)]), 4)
+    model = closed(b, b.node("Sub", [t, b.node("ReduceMax", [t], axes=[0], keepdims=1)]), 4)
     made = transform(model)
     assert made.proof.batch == "literal"
     run = tool.compile(made.model, samples_of(model, 16), method="default")
@@ -252,7 +253,7 @@ def _attention(tokens: int = 16, depth: int = 16, heads: int = 2) -> onnx.ModelP
         maps.append(b.node("Transpose", [t], perm=[0, 1, 3, 2]) if turned else t)
     scores = b.node("Mul", [b.node("MatMul", [maps[0], maps[1]]), b.constant(np.float32(depth**-0.5))])
     t = b.node("Transpose", [b.node("MatMul", [scores, maps[2]])], perm=[0, 1, 3, 2])
-    return _closed(b, b.node("Reshape", [t, b.constant([1, channels, 1, tokens])]), channels)
+    return closed(b, b.node("Reshape", [t, b.constant([1, channels, 1, tokens])]), channels)
 
 
 def test_products_of_feature_maps_stay_int16_after_the_pass(tool: Any) -> None:

@@ -2,7 +2,7 @@
 
 Before -> After:
     `MaxPool(pads [b, e])`, e > b, or ceil_mode overrun -> `Pad(edge, [0, e-b]) -> MaxPool(pads [b, b])`
-    `Conv(k, pads [b, e])`, e > b                       -> `Conv(k + e-b, zeros first, pads [e, e])`
+    `Conv(k, pads [b, e])`, e > b, depthwise too        -> `Conv(k + e-b, zeros first, pads [e, e])`
     `Pad(0) -> Conv`                                    -> the same with the Pad inside
 Why: with int16 the vendor's simulator is wrong on the last rows when more is padded at the end than at the beginning
 (MaxPool by 1.2 to 3.5 on unit-scale data); the log and the quantised ONNX do not show it.
@@ -22,7 +22,7 @@ from boardlift_transform.passes._base import BIT_EXACT, Pass, PassResult, rewrit
 
 
 def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
-    """Rewrite 2-D MaxPool and non-depthwise Conv."""
+    """Rewrite 2-D MaxPool and Conv."""
     return rewrite_nodes(model, PASS.id, {"MaxPool", "Conv"}, _rewrite)
 
 
@@ -65,12 +65,11 @@ def _convolution(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.
         return None
     pads = list(attribute(node, "pads") or [0] * 4)
     x, pads = _absorb(x, node, pads)
-    depthwise = int(attribute(node, "group", 1)) == weight.shape[0] and weight.shape[1] == 1
     dilations = attribute(node, "dilations") or [1, 1]
     pads[2:] = _used_ends(node, x, weight.shape[2:], pads, dilations)
     taps = [max(0, -(-(pads[a + 2] - pads[a]) // dilations[a])) for a in (0, 1)]
     formal = attribute(node, "pads") or [0] * 4
-    if depthwise or not (any(taps) or formal[2] > formal[0] or formal[3] > formal[1]):
+    if not (any(taps) or formal[2] > formal[0] or formal[3] > formal[1]):
         return None
     wide = np.pad(weight, [(0, 0), (0, 0), (taps[0], 0), (taps[1], 0)])
     pads = [pads[0] + taps[0] * dilations[0], pads[1] + taps[1] * dilations[1], pads[2], pads[3]]

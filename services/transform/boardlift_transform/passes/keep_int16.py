@@ -53,7 +53,8 @@ def _strided(
     depthwise = int(attribute(node, "group", 1)) == size[1] > 1 and is_constant(node.inputs[1]) if not pooled else True
     if strides == [1, 1] or not depthwise or any(d != 1 for d in attribute(node, "dilations") or ()):
         return None
-    if attribute(node, "auto_pad", "NOTSET") not in ("NOTSET", "") or (pooled and any(pads)):
+    uneven = pooled and any(pads) and not attribute(node, "count_include_pad", 0)
+    if attribute(node, "auto_pad", "NOTSET") not in ("NOTSET", "") or uneven:
         result.skip(node, "its padding is not explicit, or is left out of the mean")
         return None
     weight_shape = shape_of(node.inputs[1]) if not pooled else None

@@ -1,9 +1,10 @@
 """Normalise small things that kill the tool although the checker passes.
 
 Before -> After: Clip bounds of rank 1 -> rank 0; missing or duplicate node names -> unique names; int64 axis of
-CumSum and int64 indices of ScatterElements -> int32; `auto_pad` -> explicit pads; Gather from a bool constant -> from
-floats, and Cast.
-Why: the tool dies late ("min should be a scalar") or reports nodes by names that are not unique.
+CumSum and int64 indices of ScatterElements -> int32; `auto_pad` and `ceil_mode` -> explicit pads; Gather from a bool
+constant -> from floats, and Cast.
+Why: the tool dies late ("min should be a scalar"), reports nodes by names that are not unique, and counts a ceil_mode
+window that starts in the end padding, which onnxruntime drops.
 Exactness: bit-exact.
 """
 
@@ -44,6 +45,8 @@ def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
             _gather_floats(node, editor, result)
         elif node.op_type in _WINDOWED and attribute(node, "auto_pad", "NOTSET") not in ("NOTSET", ""):
             _explicit_pads(node, result)
+        elif node.op_type in ("MaxPool", "AveragePool") and attribute(node, "ceil_mode", 0):
+            _floor_windows(node, result)
     remove_unused(graph)
     return result
 
@@ -108,9 +111,33 @@ def _explicit_pads(node: ir.Node, result: PassResult) -> None:
     result.apply(node, f"auto_pad {mode}", f"pads {[*begin, *end]}")
 
 
+def _floor_windows(node: ir.Node, result: PassResult) -> None:
+    """The same windows without ceil_mode: padding at the end that lets exactly these windows fit."""
+    size, out, kernel = shape_of(node.inputs[0]), shape_of(node.outputs[0]), attribute(node, "kernel_shape")
+    if size is None or out is None or not kernel:
+        result.skip(node, "its shapes are not known")
+        return
+    rank = len(kernel)
+    strides, dilations = attribute(node, "strides") or [1] * rank, attribute(node, "dilations") or [1] * rank
+    given = attribute(node, "pads") or [0] * 2 * rank
+    ends = list(given[rank:])
+    for axis in range(rank):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        needed = (out[axis + 2] - 1) * strides[axis] + reach - size[axis + 2] - given[axis]
+        if (size[axis + 2] + given[axis] + ends[axis] - reach) // strides[axis] + 1 != out[axis + 2]:
+            ends[axis] = max(needed, 0)
+    if ends != given[rank:] and (
+        node.op_type == "AveragePool" or any(e >= k for e, k in zip(ends, kernel, strict=True))
+    ):
+        return  # an overrun counts in no mean, padding may: replace-average-pool knows both
+    node.attributes.pop("ceil_mode")
+    node.attributes["pads"] = ir.AttrInt64s("pads", [*given[:rank], *ends])
+    result.apply(node, "ceil_mode", f"pads {[*given[:rank], *ends]}")
+
+
 PASS = Pass(
     id="normalize-details",
-    summary="scalar Clip bounds, unique node names, int32 axes, explicit pads",
+    summary="scalar Clip bounds, unique node names, int32 axes, explicit pads, no ceil_mode",
     exactness=BIT_EXACT,
     apply=apply,
 )

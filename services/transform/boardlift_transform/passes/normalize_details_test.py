@@ -6,6 +6,7 @@ from boardlift_transform.build_test_models import GraphBuilder
 from boardlift_transform.load_model import load_model
 from boardlift_transform.passes.normalize_details import PASS
 from boardlift_transform.run_one_pass import run_one_pass
+from boardlift_transform.transform_model import transform
 
 
 def test_rank_one_clip_bounds_become_scalars() -> None:
@@ -43,17 +44,9 @@ def test_auto_pad_becomes_explicit(mode: str, size: int) -> None:
     t = b.node("Conv", [x, b.weight(4, 3, 3, 3)], auto_pad=mode, strides=[2, 2])
     b.node("MaxPool", [t], "y", auto_pad=mode, kernel_shape=[2, 2])
     b.output("y", None)
-    run = run_one_pass(_sized(b), "normalize-details")
+    run = run_one_pass(b.model(), "normalize-details")
     assert not any(a.name == "auto_pad" for n in run.model.graph.node for a in n.attribute)
     assert run.max_rel == 0
-
-
-def _sized(b: GraphBuilder) -> object:
-    from onnx import helper, shape_inference
-
-    graph = helper.make_graph(b.nodes, "g", b.inputs, b.outputs, b.weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7)
-    return shape_inference.infer_shapes(model)
 
 
 def test_axis_of_cumsum_becomes_int32() -> None:
@@ -73,3 +66,27 @@ def test_a_gather_from_bools_gathers_floats() -> None:
     run = run_one_pass(b.model(), "normalize-details")
     assert run.operators == ["ArgMax", "Gather", "Cast"]
     assert run.max_rel == 0
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "pads"),
+    [
+        (12, 1, 3, [0, 0]),
+        (12, 2, 3, [1, 1]),
+        (11, 3, 2, [0, 1]),
+        (10, 3, 2, [1, 1]),
+        (9, 2, 2, [0, 0]),
+        (8, 2, 3, [1, 0]),
+    ],
+)
+def test_ceil_mode_keeps_the_windows_of_the_runtime(
+    operator: str, size: int, kernel: int, stride: int, pads: list[int]
+) -> None:
+    b = GraphBuilder(11)
+    x = b.input("x", [1, 3, size])
+    b.node(operator, [x], "y", kernel_shape=[kernel], strides=[stride], pads=pads, ceil_mode=1)
+    b.output("y", ["n", "c", "s"])
+    result = transform(b.model())
+    assert not any(a.name == "ceil_mode" and a.i for n in result.model.graph.node for a in n.attribute)
+    assert result.proof.passed

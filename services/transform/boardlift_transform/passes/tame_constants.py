@@ -22,6 +22,9 @@ from boardlift_transform.refusal import Refusal
 EXTREME = 1e30
 TAME = np.float32(1e4)
 _MASKING = frozenset({"Add", "Sub", "Where", "Max", "Min", "Pad", "Concat", "Expand", "Sum"})
+_BOUNDING = frozenset(
+    "Softmax Exp Sigmoid HardSigmoid Tanh Erf Clip Greater Less Equal ArgMax ArgMin TopK IsNaN IsInf Sign".split()
+)
 
 
 def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
@@ -56,6 +59,8 @@ def _tame(value: ir.Value, array: Any, editor: Editor, result: PassResult) -> No
         if node.op_type == "Clip" and array.size == 1 and use.idx in (1, 2) and _is_open_end(array, use.idx):
             node.replace_input_with(use.idx, None)
             result.apply(node, f"bound {float(array.reshape(-1)[0]):g}", "no bound")
+        elif node.op_type in _MASKING and _shows(node):
+            result.skip(node, f"constant {value.name} is infinite and so is an output")
         elif node.op_type in _MASKING:
             if finite is None:
                 tamed = np.where(np.abs(array) > EXTREME, np.sign(array) * TAME, array).astype(np.float32)
@@ -64,6 +69,20 @@ def _tame(value: ir.Value, array: Any, editor: Editor, result: PassResult) -> No
             result.apply(node, f"constant {value.name} with {_count(array)} extreme values", f"+-{TAME:g}")
         else:
             result.skip(node, f"constant {value.name} holds {_count(array)} values beyond {EXTREME:g}")
+
+
+def _shows(node: ir.Node) -> bool:
+    """True when an infinite result of the node reaches an output past everything that makes it finite."""
+    pending, seen = [node], {node}
+    while pending:
+        current = pending.pop()
+        if any(o.is_graph_output() for o in current.outputs):
+            return True
+        for use in (use for o in current.outputs for use in o.uses()):
+            if use.node.op_type not in _BOUNDING and use.node not in seen:
+                seen.add(use.node)
+                pending.append(use.node)
+    return False
 
 
 def _is_open_end(array: Any, index: int) -> bool:

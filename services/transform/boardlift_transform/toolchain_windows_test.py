@@ -1,0 +1,80 @@
+"""Windows that the tool compiles to wrong code without a word, or not at all: before and after the passes."""
+
+from typing import Any
+
+import onnx
+import pytest
+
+from boardlift_transform import transform
+from boardlift_transform.build_test_models import GraphBuilder
+from boardlift_transform.toolchain_test import between_convs, closed, error_of, samples_of
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.timeout(600)]
+
+CURES = ["balance-padding", "buffer-max-pool"]
+
+
+def leading_pool(before: str = "", **attributes: Any) -> onnx.ModelProto:
+    """A pool of the model's input, directly or behind one operator."""
+    b = GraphBuilder(11, 7, seed=1)
+    x = b.input("x", [1, 16, 12, 14])
+    if before:
+        x = b.node(before, [x, x] if before == "Concat" else [x], **({"axis": 2} if before == "Concat" else {}))
+    return closed(b, b.node("MaxPool", [x], **attributes), 16)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        leading_pool(kernel_shape=[3, 3]),
+        leading_pool(kernel_shape=[2, 2], strides=[2, 2]),
+        leading_pool("Concat", kernel_shape=[1, 3]),
+        between_convs("AveragePool", kernel_shape=[4, 5], pads=[3, 2, 0, 3], count_include_pad=1),
+        between_convs("AveragePool", kernel_shape=[7, 3], pads=[1, 2, 2, 1]),
+    ],
+    ids=["input", "strided", "concat", "counted", "depthwise"],
+)
+def test_int16_code_that_is_wrong_without_a_word_equals_its_simulation_after_the_pass(
+    tool: Any, model: onnx.ModelProto
+) -> None:
+    assert error_of(tool, model, transform(model, skip_passes=CURES).model, int16=True)[1] > 0
+    error, differing = error_of(tool, model, transform(model).model, int16=True)
+    assert differing == 0 and error < 0.01
+
+
+def test_a_dilated_pool_kills_the_tool_and_compiles_after_the_pass(tool: Any) -> None:
+    model = between_convs("MaxPool", kernel_shape=[3, 3], dilations=[2, 2], pads=[2, 2, 2, 2])
+    assert "MaxPool dilation only support 1*1" in tool.compile(model, samples_of(model)).log
+    assert error_of(tool, model, transform(model).model, int16=True)[0] < 0.01
+
+
+def test_code_of_a_gather_dies_in_the_simulator_and_runs_after_the_pass(tool: Any) -> None:
+    model = between_convs("Gather", [3, 1, 0, 2], axis=2, channels=8, size=12)
+    with pytest.raises(AssertionError, match="hbdk-sim"):
+        error_of(tool, model, model, int16=False)
+    error, differing = error_of(tool, model, transform(model).model, int16=False)
+    assert differing == 0 and error < 0.05
+
+
+def _strided(op: str, weight: list[int], **window: Any) -> onnx.ModelProto:
+    b = GraphBuilder(11, 7, seed=1)
+    t = b.node("Conv", [b.input("x", [1, 8, 12, 12]), b.weight(8, 8, 3, 3), b.weight(8)], pads=[1, 1, 1, 1])
+    return closed(b, b.node(op, [t, b.weight(*weight, scale=0.2), b.weight(8)], **window), 8)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        _strided("Conv", [8, 8, 3, 3], strides=[2, 2], dilations=[2, 2], pads=[2, 1, 0, 3]),
+        _strided("ConvTranspose", [8, 8, 2, 2], strides=[3, 3], pads=[0, 0, 1, 0]),
+    ],
+    ids=["dilated", "transposed"],
+)
+def test_what_fell_to_the_cpu_and_failed_there_stays_on_the_bpu_after_the_pass(
+    tool: Any, model: onnx.ModelProto
+) -> None:
+    assert tool.compile(model, samples_of(model)).exit_code == 255
+    made = transform(model).model
+    error, differing = error_of(tool, model, made, int16=False)
+    assert differing == 0 and error < 0.05
+    assert not tool.check(made).on_cpu
