@@ -83,7 +83,7 @@ def load_model(source: onnx.ModelProto | bytes | str | Path, external: Mapping[s
         themselves.
 
     Raises:
-        Refusal: MODEL_TOO_LARGE, MODEL_CORRUPT, EXTERNAL_DATA_*, or one of `check_graph`.
+        Refusal: MODEL_TOO_LARGE, MODEL_CORRUPT, EXTERNAL_DATA_*, ATTRIBUTE_INVALID, or one of `check_graph`.
     """
     folder: Path | None = None
     if isinstance(source, onnx.ModelProto):
@@ -99,7 +99,21 @@ def load_model(source: onnx.ModelProto | bytes | str | Path, external: Mapping[s
     if not digest:
         digest = hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
     checked = check_graph(proto)
+    _check_flags(checked)
     return LoadedModel(checked, digest, owned=bool(data) or checked is not proto)
+
+
+def _check_flags(model: onnx.ModelProto) -> None:
+    """Flags of Gemm are 0 or 1: onnx and onnxruntime read other numbers differently, so no result could be trusted."""
+    for node in model.graph.node:
+        for attr in node.attribute if node.op_type == "Gemm" else ():
+            if attr.name in ("transA", "transB") and attr.i not in (0, 1):
+                raise Refusal(
+                    "ATTRIBUTE_INVALID",
+                    f"node {node.name or node.op_type}: {attr.name} is {attr.i}, not 0 or 1",
+                    remedy="the file is damaged: export it again",
+                    metadata={"node": node.name or node.op_type},
+                )
 
 
 def _read(path: Path) -> bytes:

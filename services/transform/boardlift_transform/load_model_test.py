@@ -217,3 +217,12 @@ def test_types_that_do_not_exist_are_refused(damage: str) -> None:
     with pytest.raises(Refusal) as caught:
         transform(model.SerializeToString())
     assert caught.value.reason == "MODEL_CORRUPT"
+
+
+def test_a_flag_that_is_no_flag_is_refused_with_its_node() -> None:
+    model = elu_policy((9, 8), 3)
+    node = next(n for n in model.graph.node if n.op_type == "Gemm")
+    next(a for a in node.attribute if a.name == "transB").i = -(1 << 62)
+    with pytest.raises(Refusal) as caught:
+        load_model(model)
+    assert caught.value.reason == "ATTRIBUTE_INVALID" and node.name in str(caught.value)
