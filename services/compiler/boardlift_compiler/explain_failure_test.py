@@ -128,6 +128,10 @@ def test_codes_are_unique():
         ("hbdk-cc compile hbir model failed with returncode -9", "OUT_OF_MEMORY"),
         ("hbdk-cc compile hbir model failed with returncode -11", "COMPILER_CRASH"),
         ("hbdk-cc compile hbir model failed with returncode 1.", "COMPILER_FAILED"),
+        (
+            "hbdk-cc compile hbir model failed with returncode 2.\nERROR: passes may have infinite loop, check pass logs",
+            "COMPILER_LOOP",
+        ),
         ("OSError: [Errno 28] No space left on device", "DISK_FULL"),
         ("CUDA error cudaErrorNoKernelImageForDevice: no kernel", "GPU_IMAGE"),
         ("Missing keys: 'caffe_model', 'prototxt'", "CONFIG_SECTION_INVALID"),
