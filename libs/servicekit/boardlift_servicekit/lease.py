@@ -14,7 +14,8 @@ _HELD_BY_OTHER = (10071, 10164)
 class Lease:
     """Call `step` every third of its life time. `revision` is the fencing token while it is held.
 
-    `value` is what others read under the key while it is held: the owner's name unless the owner puts something else.
+    `value` is what others read under the key while it is held: the owner's name unless the owner puts something else,
+    with its name in it: a lease with this very value is taken for its own.
     """
 
     def __init__(self, js: JetStreamContext, key: str, owner: str, life_s: int = 6) -> None:
@@ -61,7 +62,10 @@ class Lease:
             entry = await self._js.get_last_msg("KV_LEASE", self._subject)
         except jetstream_errors.NotFoundError:
             return 0
-        return None if entry.data else entry.seq
+        ours = (
+            entry.data == self.value
+        )  # a renewal whose answer was lost, or that waited for the connection to come back
+        return entry.seq if ours or not entry.data else None
 
     async def _write(self, last: int) -> bool:
         headers = {"Nats-Expected-Last-Subject-Sequence": str(last), "Nats-TTL": f"{self._life_s}s"}

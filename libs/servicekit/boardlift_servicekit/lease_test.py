@@ -29,3 +29,14 @@ async def test_it_can_be_given_up_at_once(client: Any) -> None:
     await first.release()
     assert await second.step()
     assert not await first.step()
+
+
+async def test_a_renewal_whose_answer_was_lost_is_its_own(client: Any) -> None:
+    js = client.jetstream()
+    first, second = Lease(js, "lost-answer", "a", life_s=5), Lease(js, "lost-answer", "b", life_s=5)
+    assert await first.step()
+    headers = {"Nats-Expected-Last-Subject-Sequence": str(first.revision), "Nats-TTL": "5s"}
+    await js.publish("$KV.LEASE.lost-answer", first.value, headers=headers)
+    assert not await first.step()  # somebody has written: who, is looked at next
+    assert not await second.step()
+    assert await first.step()
