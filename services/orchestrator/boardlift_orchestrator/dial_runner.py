@@ -19,6 +19,7 @@ from boardlift.errors import (
 )
 from boardlift.v1 import board_agent_pb2, board_agent_pb2_grpc, queue_pb2
 from boardlift_servicekit.stage_calls import Emit, GrpcRunner
+from grpc_status import rpc_status
 
 _REFUSALS: Final = (UnauthenticatedError, PermissionDeniedError, UnsupportedError)
 _WRONG_NAME: Final = "Hostname Verification"
@@ -134,7 +135,7 @@ class DialRunner:
                 "the scope write; deploy/make_secrets.py board makes both.",
                 metadata=metadata,
             )
-        if error.reason != UnavailableError.default_reason:
+        if error.reason != UnavailableError.default_reason or _is_said(error):
             return error
         if _WRONG_NAME in error.message:
             return UnavailableError(
@@ -150,3 +151,12 @@ class DialRunner:
             remedy="Start the agent, open its port, or correct its BOARDLIFT_DIAL_ADDRESS and its certificate.",
             metadata=metadata,
         )
+
+
+def _is_said(error: BoardliftError) -> bool:
+    """Tell whether the agent itself said so: it gives details with every error, a broken connection gives none."""
+    cause = error.__cause__
+    try:
+        return isinstance(cause, grpc.aio.AioRpcError) and rpc_status.from_call(cause) is not None
+    except ValueError:
+        return False  # details of another status, for example by a proxy

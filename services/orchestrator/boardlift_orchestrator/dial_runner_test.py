@@ -119,6 +119,21 @@ async def test_what_the_agent_says_about_the_stage_passes_as_it_is(agent: FakeAg
     await line.channel.close()
 
 
+async def test_a_stage_that_something_else_is_away_for_does_not_blame_the_board(agent: FakeAgent) -> None:
+    async def refuse(request: Any, context: Any) -> Any:
+        raise UnavailableError("The artifact store can't be reached.")
+        yield
+
+    agent.RunModel = refuse  # type: ignore[method-assign]
+    await agent.host.stop()
+    await agent.start()
+    line = Line(agent.info.address)
+    with pytest.raises(UnavailableError, match="artifact store") as caught:
+        await line.run()
+    assert caught.value.reason == "UNAVAILABLE" and line.troubles == 0
+    await line.channel.close()
+
+
 async def test_a_stop_ends_the_run_on_the_board(agent: FakeAgent) -> None:
     agent.go.clear()
     line = Line(agent.info.address)
