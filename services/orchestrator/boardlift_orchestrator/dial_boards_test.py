@@ -9,6 +9,9 @@ from boardlift.v1 import board_agent_pb2, queue_pb2
 from support.dial_lab import DialLab, until
 from support.nats_server import running_nats
 
+from boardlift_orchestrator import dial_boards
+from boardlift_orchestrator.dialled_board import DialledBoard
+
 
 @pytest.fixture(scope="module")
 def nats_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
@@ -105,3 +108,62 @@ async def test_a_board_that_pulls_again_is_dialled_no_more(lab: DialLab) -> None
     await lab.send(f"id.{agent.info.id}", "job")
     await asyncio.sleep(1.0)
     assert not agent.runs
+
+
+async def test_a_record_that_can_not_be_read_hides_no_other_board(lab: DialLab) -> None:
+    await lab.buckets.boards.put(f"{lab.name}-bad", b"\xff\xff")
+    await lab.dialler()
+    agent = await lab.agent(1)
+    await lab.until_in_rotation(agent)
+
+
+async def test_a_board_that_takes_long_to_leave_keeps_nobody_waiting(
+    lab: DialLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = await lab.agent(1)
+    await lab.dialler()
+    await lab.until_in_rotation(slow)
+    stop, left = DialledBoard.stop, asyncio.Event()
+
+    async def stop_slowly(self: DialledBoard) -> None:
+        if self.id == slow.info.id:
+            await left.wait()
+        await stop(self)
+
+    monkeypatch.setattr(DialledBoard, "stop", stop_slowly)
+    slow.info.mode = board_agent_pb2.BoardInfo.MODE_PULL
+    await lab.register(slow.info)
+    await asyncio.sleep(1.5)
+    other = await lab.agent(2)
+    await lab.until_in_rotation(other)
+    slow.info.mode = board_agent_pb2.BoardInfo.MODE_DIAL  # back before it has been left
+    await lab.register(slow.info)
+    await asyncio.sleep(1.5)
+    left.set()
+    await lab.until_in_rotation(slow)
+
+
+async def test_who_is_long_away_is_looked_after_again_when_back(lab: DialLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dial_boards, "_GONE_S", 1.0)
+    agent = await lab.agent(1)
+    dialler = await lab.dialler()
+    await lab.until_in_rotation(agent)
+    await lab.buckets.presence.remove(agent.info.id)
+    await until(lambda: not dialler._boards)
+    await lab.register(agent.info)
+    await lab.until_in_rotation(agent)
+
+
+async def test_boards_cost_no_requests_of_their_own(lab: DialLab) -> None:
+    """Two orchestrators: together some reads a second for all boards, and one renewal of a lease a second for each."""
+    agents = [await lab.agent(number) for number in range(1, 13)]
+    await lab.dialler()
+    await lab.dialler()
+    await lab.until_in_rotation(*agents)
+    for agent in agents:
+        await lab.buckets.presence.remove(agent.info.id)
+    await asyncio.sleep(4)
+    clients = [client for _, client in lab.diallers]
+    before = sum(client.stats["out_msgs"] for client in clients)
+    await asyncio.sleep(5)
+    assert sum(client.stats["out_msgs"] for client in clients) - before < 2 * 3 * 3 * 5 + 20

@@ -2,7 +2,8 @@
 
 The same dispatcher that a pulling agent runs takes the board's tasks; its runner calls the agent. It takes nothing
 while the board is out of rotation, a person has it, or the wrong board answers; what is in the way is kept with the
-lease, for lists. When the board's sign of life ends, or the lease, the stage goes back to the queue.
+lease, for lists. When the board's sign of life ends, or the lease, the stage goes back to the queue. While NATS itself
+is away neither can be told, nobody else can take the lease, and what runs goes on.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from boardlift_servicekit.messaging import board_consumer, pool_consumer
 from nats.aio.client import Client
 
 from boardlift_orchestrator.begun_elsewhere import begun_elsewhere
+from boardlift_orchestrator.board_watch import BoardWatch
 from boardlift_orchestrator.dial_address import DialRules, find_endpoint
 from boardlift_orchestrator.dial_runner import DialRunner, Wanted
 from boardlift_orchestrator.registry import DIAL_PREFIX, Buckets, Registry, not_dialled
@@ -65,9 +67,11 @@ class DialParts:
 class DialledBoard:
     """Looks after one board until it is stopped."""
 
-    def __init__(self, parts: DialParts, record: queue_pb2.BoardRecord) -> None:
-        """Dial the board that registered as `record`."""
+    def __init__(self, parts: DialParts, watch: BoardWatch, record: queue_pb2.BoardRecord) -> None:
+        """Dial the board that registered as `record`; `watch` knows signs of life and leases."""
         self._parts = parts
+        self._watch = watch
+        self._told = False
         self._record = record
         self.id = record.info.id
         self._jobs = Buckets.open(parts.client).jobs
@@ -88,6 +92,7 @@ class DialledBoard:
         """Begin to look after it."""
 
         async def on_lease(_message: Any) -> None:
+            self._told = True
             self._wake.set()
 
         self._heard = await self._parts.client.subscribe(f"ctl.board.{self.id}", cb=on_lease)
@@ -130,13 +135,20 @@ class DialledBoard:
             self._wake.clear()
 
     async def _look(self) -> None:
-        sign = await self._parts.registry.presence(self.id)
-        if sign is None:
+        if self._told:
+            await self._watch.read()
+            self._told = False
+        sign = self._watch.presence(self.id)
+        if sign is None and not self._watch.recovering:
             await self._leave()
             return
-        if not await self._hold():
+        held = await self._hold()
+        if held is False:
             await self._hang_up()
             self._forget()
+            return
+        if sign is None or held is None:
+            self._pause()
             return
         if self._opened_as not in ((), _dialled_as(self._record)):
             await self._hang_up()
@@ -150,16 +162,27 @@ class DialledBoard:
             await self._report(await self._examine())
         if self._dispatcher is None:
             return
-        lease, _ = await self._parts.registry.lease(self.id)
-        if self._trusted and sign.state.in_rotation and lease is None:
+        if self._trusted and sign.state.in_rotation and not self._watch.is_leased(self.id):
             await self._dispatcher.resume()
         else:
+            self._pause()
+
+    def _pause(self) -> None:
+        if self._dispatcher is not None:
             self._dispatcher.pause()
 
-    async def _hold(self) -> bool:
-        if self._lease.revision and time.monotonic() - self._renewed < self._parts.life_s / 3:
+    async def _hold(self) -> bool | None:
+        """Take or renew the lease; None when NATS does not say whether it is held: nobody else can take it then."""
+        had = self._lease.revision
+        if not had and not self._watch.is_vacant(self.id):
+            return False
+        if had and time.monotonic() - self._renewed < self._parts.life_s / 3:
             return True
         held = await self._lease.step()
+        if not held and self._lease.revision:
+            return None
+        if not held and had:  # it ended while NATS was away: it is ours again unless somebody else was quicker
+            held = await self._lease.step()
         self._renewed = time.monotonic()
         return held
 
@@ -217,8 +240,7 @@ class DialledBoard:
 
     def _on_trouble(self, error: BoardliftError) -> None:
         """Say so, and take nothing more before the board has been checked again; both are done at once."""
-        if self._dispatcher is not None:
-            self._dispatcher.pause()
+        self._pause()
         self._trouble, self._trusted, self._checked = error, False, float("-inf")
         self._wake.set()
 

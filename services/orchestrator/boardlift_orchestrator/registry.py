@@ -76,7 +76,7 @@ class Registry:
     async def presence(self, board: str) -> queue_pb2.BoardPresence | None:
         """Return a board's sign of life."""
         entry = await self._buckets.presence.get(board)
-        return _read_presence(entry) if entry else None
+        return read_presence(entry) if entry else None
 
     async def knows(self, board: str) -> bool:
         """Tell whether a board has ever registered."""
@@ -103,11 +103,13 @@ class Registry:
 
     async def boards(self) -> list[job_pb2.Board]:
         """Return all boards by id."""
-        present = {entry.key: _read_presence(entry) for entry in await self._buckets.presence.entries()}
+        present = {entry.key: read_presence(entry) for entry in await self._buckets.presence.entries()}
         held = {entry.key: entry.value for entry in await self._buckets.leases.entries()}
         boards = []
         for entry in await self._buckets.boards.entries():
-            record = queue_pb2.BoardRecord.FromString(entry.value)
+            record = read_record(entry)
+            if record is None:
+                continue
             sign = present.get(entry.key)  # absent or unreadable: not online
             board = job_pb2.Board(info=record.info, state=sign.state if sign else record.state, online=sign is not None)
             board.last_seen_time.CopyFrom(board.state.observe_time if sign else record.register_time)
@@ -152,10 +154,19 @@ def not_dialled(board: str) -> toolchain_pb2.Finding:
     )
 
 
-def _read_presence(entry: Entry) -> queue_pb2.BoardPresence | None:
+def read_presence(entry: Entry) -> queue_pb2.BoardPresence | None:
     """Read a sign of life; None for bytes that are none: a board writes its own key, and must not stop all others."""
     try:
         return queue_pb2.BoardPresence.FromString(entry.value)
     except DecodeError:
         _log.error("presence_unreadable", board=entry.key)
+        return None
+
+
+def read_record(entry: Entry) -> queue_pb2.BoardRecord | None:
+    """Read a board's record; None for bytes that are none: one board must not hide all others."""
+    try:
+        return queue_pb2.BoardRecord.FromString(entry.value)
+    except DecodeError:
+        _log.error("board_record_unreadable", board=entry.key)
         return None

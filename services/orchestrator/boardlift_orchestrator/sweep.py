@@ -24,6 +24,8 @@ from boardlift_orchestrator.schedule import is_lost
 
 _log = structlog.get_logger(__name__)
 _STEP_S: Final = 2.0
+_RETURN_S: Final = 12.0
+"""After an outage of the queue, signs of life are missing until boards have renewed them: they do so every 5 s."""
 
 
 class Sweeper:
@@ -40,9 +42,11 @@ class Sweeper:
         self._lease = lease
         self._every_s = every_s
         self._stopping = False
+        self._held_since = float("-inf")
 
     async def start(self) -> None:
         """Begin to sweep."""
+        self._held_since = float("inf")
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
@@ -57,7 +61,9 @@ class Sweeper:
         while not self._stopping:
             await asyncio.sleep(min(_STEP_S, self._every_s))
             try:
-                if await self._lease.step() and time.monotonic() >= due:
+                now = time.monotonic()
+                self._held_since = min(self._held_since, now) if await self._lease.step() else float("inf")
+                if self._held_since <= now and now >= due:
                     due = time.monotonic() + self._every_s
                     await self.sweep()
             except Exception:  # noqa: BLE001
@@ -71,7 +77,8 @@ class Sweeper:
             if job is None:
                 continue
             try:
-                await self._find_lost(job)
+                if time.monotonic() - self._held_since >= _RETURN_S:
+                    await self._find_lost(job)
                 if now >= job.deadline or now - job.changed >= self._every_s:
                     await self._engine.apply(job.id, Tick())
             except BoardliftError as error:
