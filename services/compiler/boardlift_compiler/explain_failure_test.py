@@ -129,7 +129,7 @@ def test_codes_are_unique():
         ("hbdk-cc compile hbir model failed with returncode -11", "COMPILER_CRASH"),
         ("hbdk-cc compile hbir model failed with returncode 1.", "COMPILER_FAILED"),
         (
-            "hbdk-cc compile hbir model failed with returncode 2.\nERROR: passes may have infinite loop, check pass logs",
+            "hbdk-cc compile hbir model failed with returncode 2.\nERROR: passes may have infinite loop, check logs",
             "COMPILER_LOOP",
         ),
         ("OSError: [Errno 28] No space left on device", "DISK_FULL"),
