@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from boardlift_transform.edit_graph import Array, Editor, attribute, constant_of, input_at, is_constant, shape_of
+from boardlift_transform.edit_graph import (
+    PROVENANCE,
+    Array,
+    Editor,
+    attribute,
+    constant_of,
+    input_at,
+    is_constant,
+    shape_of,
+)
 from boardlift_transform.passes._base import BIT_EXACT, Parameter, Pass, PassResult, rewrite_nodes
 
 RUNS = 32
@@ -48,6 +57,8 @@ def _rewrite(node: ir.Node, editor: Editor, result: PassResult, limit: int) -> t
         return None
     base = node.name or "Gather"
     parts: list[ir.Value | None] = []
+    if len(found) == 1 and node.metadata_props.get(PROVENANCE) == "replace-moves":
+        return None  # it was a Slice, which sends the tool into an infinite loop there
     if found == [(0, shape[axis], 1)] and list(made) == list(shape):
         return x, "nothing: it takes everything in order"
     for start, count, step in found:
