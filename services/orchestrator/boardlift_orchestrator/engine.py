@@ -57,7 +57,7 @@ from boardlift_orchestrator.record import Failure, JobRecord, Stage, StageState,
 from boardlift_orchestrator.registry import Registry
 from boardlift_orchestrator.requests import build_task, needed_results
 from boardlift_orchestrator.results import Results
-from boardlift_orchestrator.schedule import choose_place
+from boardlift_orchestrator.schedule import choose_place, describe_wait
 
 _RACES = 100
 _DELIVERIES = 50
@@ -259,8 +259,7 @@ class Engine:
         boards = await self._registry.views() if choosy else []
         place = choose_place(spec.board, spec.target, boards, stage.avoid, needs)
         if not place:
-            asked = " and the governor" if needs else ""
-            text = f"no board in rotation has the labels{asked} asked for; waiting for one"
+            text = describe_wait(spec.board, spec.target, boards, needs)
             line = toolchain_pb2.LogLine(text=text, source="boardlift")
             event = job_pb2.WatchJobResponse(stage=stage.stage, variant=stage.variant, log=line)
             event.event_time.GetCurrentTime()

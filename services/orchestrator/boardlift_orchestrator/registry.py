@@ -19,6 +19,8 @@ LEASE_PREFIX = "board."
 DIAL_PREFIX = "dial."
 NOT_DIALLED = "BOARD_NOT_DIALLED"
 _REWRITE_S = 300.0
+_GONE_S = 1800.0
+"""Time since the last sign of life after which a board is no longer waited for: longer than an update takes."""
 _log = structlog.get_logger(__name__)
 
 
@@ -138,6 +140,7 @@ class Registry:
                 leased=bool(board.state.lease_holder),
                 busy_job=board.state.busy_job,
                 capabilities=tuple(board.info.capabilities),
+                gone=not board.online and time.time() - board.last_seen_time.ToNanoseconds() / 1e9 > _GONE_S,
             )
             for board in await self.boards()
         ]

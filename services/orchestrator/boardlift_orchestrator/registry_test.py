@@ -10,6 +10,7 @@ from boardlift_servicekit.messaging import connect
 from boardlift_servicekit.streams import QueueLimits, ensure_streams
 from support.nats_server import running_nats
 
+from boardlift_orchestrator import registry
 from boardlift_orchestrator.boards import BoardServicer
 from boardlift_orchestrator.registry import Buckets, Registry
 
@@ -63,3 +64,16 @@ async def test_a_renewal_writes_the_record_no_more(lab: Lab) -> None:
     assert len(set(revisions)) == 2  # by each replica once
     await lab.buckets.presence.remove("b1")
     assert await lab.register(0, PULL) > revisions[-1]
+
+
+async def test_a_board_without_a_sign_of_life_for_long_is_gone(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def is_gone() -> bool:
+        return next(view.gone for view in await lab.registry.views() if view.id == "b1")
+
+    await lab.register(0, PULL)
+    monkeypatch.setattr(registry, "_GONE_S", 0.0)
+    assert not await is_gone()
+    await lab.buckets.presence.remove("b1")
+    assert await is_gone()
+    monkeypatch.undo()
+    assert not await is_gone()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from boardlift.v1 import job_pb2
+
+_NAMED_BOARDS: Final = 5
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class BoardView:
     """Tasks queued for it alone."""
     capabilities: tuple[str, ...] = ()
     """What it can do."""
+    gone: bool = False
+    """True when it has given no sign of life for so long that nobody should wait for it."""
 
     @property
     def usable(self) -> bool:
@@ -53,7 +58,8 @@ def choose_place(
         target: Target of the job.
         boards: All registered boards.
         avoid: Boards on which it broke; taken only when there is no other.
-        needs: Capability that the run needs; where no registered board has it, any board may refuse the run.
+        needs: Capability that the run needs; where no registered board has it, or only boards that are long gone, any
+            board may refuse the run.
 
     Returns:
         `id.<board>` for a named board or the best one that fits, `pool.<target>` when any board will do, or
@@ -62,7 +68,7 @@ def choose_place(
     if selector.id:
         return f"id.{selector.id}"
     known = [board for board in boards if board.target == target and has_labels(board.labels, selector.labels)]
-    gifted = [board for board in known if needs in board.capabilities]
+    gifted = [board for board in known if needs in board.capabilities and not board.gone]
     picky = bool(selector.labels or gifted)
     if not picky and not avoid:
         return f"pool.{target}"
@@ -74,6 +80,28 @@ def choose_place(
         return ""
     best = min(fresh or fitting, key=lambda board: (board.queued + bool(board.busy_job), board.id))
     return f"id.{best.id}"
+
+
+def describe_wait(selector: job_pb2.BoardSelector, target: str, boards: Sequence[BoardView], needs: str = "") -> str:
+    """Say what a stage without a place waits for, and what is the matter with each board that it could go to."""
+    labels = ",".join(f"{name}={value}" for name, value in sorted(selector.labels.items()))
+    wanted = " and ".join(
+        [*([f"the labels {labels}"] if labels else []), *([f"the capability {needs}"] if needs else [])]
+    )
+    known = [board for board in boards if board.target == target and has_labels(board.labels, selector.labels)]
+    known = [board for board in known if needs in board.capabilities] or known
+    states = [f"{board.id} is {_state(board)}" for board in sorted(known, key=lambda board: board.id)[:_NAMED_BOARDS]]
+    more = f" and {len(known) - _NAMED_BOARDS} more" if len(known) > _NAMED_BOARDS else ""
+    matter = ("; ".join(states) + more) if known else f"none of the target {target} has registered"
+    return f"waiting for a board{' with ' if wanted else ''}{wanted}: {matter}"
+
+
+def _state(board: BoardView) -> str:
+    if not board.online:
+        return "long gone" if board.gone else "offline"
+    if not board.reachable:
+        return "not reached by the orchestrator"
+    return "lent to a person" if board.leased else "out of rotation"
 
 
 def has_labels(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
