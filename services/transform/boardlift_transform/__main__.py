@@ -8,19 +8,25 @@ import sys
 from boardlift.errors import BoardliftError
 from boardlift_servicekit import logs
 from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.keeper import KeepSettings
 from boardlift_servicekit.server import ServerSettings
 from boardlift_servicekit.settings import from_environment
 
 from boardlift_transform.server import serve
-from boardlift_transform.settings import Settings
+from boardlift_transform.settings import AllSettings, Settings
 
 
 def main() -> None:
     """Run until SIGTERM or SIGINT; exits with 2 when a setting is wrong."""
     try:
-        settings = from_environment(Settings)
-        logs.configure("transform", settings.log_level)
-        asyncio.run(serve(settings, ServerSettings.read(7401), from_environment(ChannelSettings)))
+        settings = AllSettings(
+            from_environment(Settings),
+            ServerSettings.read(7401),
+            from_environment(ChannelSettings),
+            from_environment(KeepSettings),
+        )
+        logs.configure("transform", settings.own.log_level)
+        asyncio.run(serve(settings))
     except BoardliftError as error:
         print(f"boardlift-transform-server: {error}", file=sys.stderr)
         sys.exit(3 if error.retryable else 2)

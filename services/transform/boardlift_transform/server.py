@@ -20,9 +20,8 @@ from boardlift_servicekit import channels
 from boardlift_servicekit.artifacts import ArtifactStore, LocalStore, RemoteStore
 from boardlift_servicekit.clock import now
 from boardlift_servicekit.executions import Emitter, Executions, as_responses, code_version, execution_id, request_key
-from boardlift_servicekit.keeper import Keeper, KeepSettings, store_info
-from boardlift_servicekit.server import Host, ServerSettings
-from boardlift_servicekit.settings import from_environment
+from boardlift_servicekit.keeper import Keeper, store_info
+from boardlift_servicekit.server import Host
 
 from boardlift_transform import convert
 from boardlift_transform.check_result import Finding
@@ -33,7 +32,7 @@ from boardlift_transform.map_dataset import map_inputs, map_references, npz_byte
 from boardlift_transform.passes import PASSES, PASSES_BY_ID, cut_outputs
 from boardlift_transform.plan import plan
 from boardlift_transform.refusal import Refusal
-from boardlift_transform.settings import Settings
+from boardlift_transform.settings import AllSettings, Settings
 from boardlift_transform.split_dataset import split_samples
 from boardlift_transform.targets import find_target
 from boardlift_transform.transform_model import TransformResult, transform_loaded
@@ -258,22 +257,22 @@ class ServerInfo(toolchain_pb2_grpc.ServerServiceServicer):
         return toolchain_pb2.CancelExecutionResponse(stopped=await self._executions.cancel(request.execution_id))
 
 
-def build_host(settings: Settings, server: ServerSettings, channel: channels.ChannelSettings) -> Host:
+def build_host(all_settings: AllSettings) -> Host:
     """Put the parts together; nothing runs yet."""
+    settings = all_settings.own
     settings.state_dir.mkdir(parents=True, exist_ok=True)
     cache = LocalStore(settings.state_dir / "artifacts", settings.max_artifact_bytes)
-    host = Host("transform", server)
+    host = Host("transform", all_settings.server)
     store: ArtifactStore = cache
     if settings.artifacts:
-        remote = channels.connect(settings.artifacts, channel)
+        remote = channels.connect(settings.artifacts, all_settings.channel)
         host.on_stop(remote.close)
         store = RemoteStore(remote, cache)
     executions: Executions[Any] = Executions(settings.state_dir / "results", store, slots=settings.slots)
     host.on_stop(executions.close)
-    keep = from_environment(KeepSettings)
     scratch = (settings.state_dir, "dataset-")
-    keeper = Keeper(cache, [settings.state_dir / "results"], keep, scratch=scratch, executions=[executions])
-    keeper.attach(host)
+    results = [settings.state_dir / "results"]
+    Keeper(cache, results, all_settings.keep, scratch=scratch, executions=[executions]).attach(host)
     servicer = TransformServicer(store, executions, settings)
     host.add(transform_pb2_grpc.add_TransformServiceServicer_to_server, servicer, SERVICE)
     info = ServerInfo(executions, cache)
@@ -281,6 +280,6 @@ def build_host(settings: Settings, server: ServerSettings, channel: channels.Cha
     return host
 
 
-async def serve(settings: Settings, server: ServerSettings, channel: channels.ChannelSettings) -> None:
+async def serve(settings: AllSettings) -> None:
     """Serve until SIGTERM or SIGINT."""
-    await build_host(settings, server, channel).run()
+    await build_host(settings).run()

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 from boardlift_transform.build_test_models import elu_policy
 from boardlift_transform.equivalence import Session
 from boardlift_transform.server import build_host
-from boardlift_transform.settings import Settings
+from boardlift_transform.settings import AllSettings, Settings
 
 
 class Running:
@@ -40,7 +40,7 @@ class Running:
 
 @pytest_asyncio.fixture
 async def running(tmp_path: Path) -> AsyncIterator[Running]:
-    host = build_host(Settings(state_dir=tmp_path / "state"), ServerSettings(), ChannelSettings())
+    host = build_host(AllSettings(Settings(state_dir=tmp_path / "state"), ServerSettings(), ChannelSettings()))
     await host.start()
     async with connect(f"127.0.0.1:{host.port}") as channel:
         yield Running(channel, LocalStore(tmp_path / "state/artifacts"), tmp_path)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from boardlift_servicekit.channels import ChannelSettings
+from boardlift_servicekit.keeper import KeepSettings
+from boardlift_servicekit.server import ServerSettings
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -22,3 +26,17 @@ class Settings:
     """Largest model that may come inside a request."""
     log_level: str = "INFO"
     """DEBUG, INFO, WARNING or ERROR."""
+
+
+@dataclass(frozen=True)
+class AllSettings:
+    """Everything that is read from the environment."""
+
+    own: Settings
+    """The service's own."""
+    server: ServerSettings
+    """How it listens."""
+    channel: ChannelSettings
+    """How it reaches the artifact service."""
+    keep: KeepSettings = field(default_factory=KeepSettings)
+    """How long unused files stay."""
