@@ -21,11 +21,12 @@ async def test_a_run_outlives_an_outage_longer_than_all_leases(tmp_path: Path, o
         if other:
             await lab.dialler()
         agent.go.clear()
+        agent.executions._grace_s = 0.5  # who hangs up is noticed
         await lab.send(f"id.{agent.info.id}", "job")
         await until(lambda: agent.runs)
         await lab.register(agent.info, life_s=4)  # its sign of life ends, too, and comes again some seconds later
         stack.nats.kill()
-        await asyncio.sleep(10)  # lease: 3 s; the agent waits 5 s for a caller that has hung up
+        await asyncio.sleep(8)  # a lease lasts 3 s
         stack.nats.start()
         stack.wait_for_nats()
         await until(lambda: lab.client.is_connected)
