@@ -42,12 +42,6 @@ def test_int16_code_that_is_wrong_without_a_word_equals_its_simulation_after_the
     assert differing == 0 and error < 0.01
 
 
-def test_a_dilated_pool_kills_the_tool_and_compiles_after_the_pass(tool: Any) -> None:
-    model = between_convs("MaxPool", kernel_shape=[3, 3], dilations=[2, 2], pads=[2, 2, 2, 2])
-    assert "MaxPool dilation only support 1*1" in tool.compile(model, samples_of(model)).log
-    assert error_of(tool, model, transform(model).model, int16=True)[0] < 0.01
-
-
 def test_code_of_a_gather_dies_in_the_simulator_and_runs_after_the_pass(tool: Any) -> None:
     model = between_convs("Gather", [3, 1, 0, 2], axis=2, channels=8, size=12)
     with pytest.raises(AssertionError, match="hbdk-sim"):

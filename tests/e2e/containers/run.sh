@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `make compose-test`: the real images, the real compose file, a real Docker Engine. Takes down everything it brought up.
-# Root on Debian; about 20 minutes on 2 idle cores. BOARDLIFT_ENGINE=system uses the engine and the base images that are there.
+# Root on Debian; about 8 minutes on 2 quiet cores. BOARDLIFT_ENGINE=system uses the engine and the base images that are there.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../../.." && pwd)
