@@ -29,7 +29,9 @@ def choose_variant(job: job_pb2.Job, wanted: str) -> str:
         )
     if not compiled:
         raise PreconditionError(
-            f"Job {job.id} has compiled nothing.", reason="NOTHING_COMPILED", remedy="See what it said: jobs show."
+            f"Job {job.id} has compiled nothing.",
+            reason="NOTHING_COMPILED",
+            remedy=f"See what it said: boardlift jobs show {job.id}",
         )
     best = job.verdict.best_variant
     return wanted or (best if best in compiled else compiled[0])

@@ -90,3 +90,7 @@ def test_boards_by_id_or_labels():
     assert board_selector("x5-1").id == "x5-1"
     with pytest.raises(InvalidInputError, match="LABEL_INVALID"):
         board_selector("=x")
+
+
+def test_a_gate_is_printed_as_it_was_given():
+    assert str(Gate.parse("cosine>=0.9999999")) == "cosine ≥ 0.9999999"

@@ -68,7 +68,9 @@ async def test_without_a_board_or_a_job_it_says_so_at_once(asker: Asker, lab: La
     async def reason(board: str) -> str:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await asyncio.wait_for(asker.ask(board), 10)
-        return str(from_rpc_error(caught.value).reason)
+        error = from_rpc_error(caught.value)
+        assert error.remedy or board != "never-seen"
+        return str(error.reason)
 
     assert await reason("") == "NO_BOARD_FOR_DIAGNOSIS"
     assert await reason("never-seen") == "BOARD_NOT_FOUND"

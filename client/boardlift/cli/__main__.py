@@ -44,6 +44,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         result = app.main(args=arguments, prog_name="boardlift", obj=session, standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()  # a bare `boardlift` asks for help, it is no mistake to be told
+        return INPUT_WRONG
     except click.ClickException as error:
         usage = InvalidInputError(error.format_message(), reason="USAGE", remedy="See `boardlift --help`.")
         if isinstance(error, click.UsageError) and error.ctx:

@@ -44,7 +44,9 @@ def list_boards(session: Session, labels: tuple[str, ...] = ()) -> int:
         for board in found
     ]
     session.output.table(("board", "target", "kind", "mode", "status", "can", "labels"), rows)
-    if not rows:
+    if not rows and labels:
+        session.output.note(f"No board has {' and '.join(labels)}. All of them: boardlift boards")
+    elif not rows:
         session.output.note("No board has registered. A simulated one comes with the local stack; see the README.")
     return 0
 

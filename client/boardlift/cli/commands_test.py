@@ -67,6 +67,7 @@ def test_boards(boardlift):
         "fake-x5  rdk-x5  simulated  pull  free    model_info infer perf  lab=test\n"
     )
     assert boardlift("boards", "--label", "lab=none", "--json").json == []
+    assert boardlift("boards", "--label", "lab=none").err == "No board has lab=none. All of them: boardlift boards\n"
     assert boardlift("boards", "ls", "--json").json[0]["simulated"] is True
     assert "a stand-in, not silicon" in boardlift("boards", "show", "fake-x5").out
     assert boardlift("boards", "show", "none").code == 2
@@ -199,6 +200,11 @@ def test_artifacts_shows_what_the_stores_hold_and_the_sweep_freed(boardlift):
     ended = boardlift("artifacts")
     assert "orchestrator  3        12.35 MB  none" in ended.out and "2.00 kB in 2 objects" in ended.out
     assert boardlift("artifacts", "--json").json["compiler"]["size_bytes"] == 12_345_678
+
+
+def test_a_bare_command_prints_its_help_and_no_error(boardlift):
+    ended = boardlift()
+    assert ended.code == 2 and ended.err.startswith("Usage: boardlift") and "error USAGE" not in ended.err
 
 
 def test_doctor(boardlift):

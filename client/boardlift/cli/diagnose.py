@@ -45,8 +45,11 @@ def diagnose(
     """Say why the outputs of JOB's model are wrong: in your code, the calibration data, the quantiser, the board.
 
     The board runs the model on the held-out samples, makes the known mistakes on purpose, and names the one that gives
-    exactly what your code got. Fetch the samples with `boardlift pull`. Exit code 0 when everything agrees, 1 when a
-    cause was found.
+    exactly what your code got. Exit code 0 when everything agrees, 1 when a cause was found.
+
+    The held-out samples are those of your dataset behind the calibration samples, in its order, when `boardlift
+    dataset` made the split. Name and shape them as the compiled model does: `boardlift transform` prints its inputs and
+    outputs.
     """
     with session.client() as client:
         job = client._call(client._jobs.GetJob, job_pb2.GetJobRequest(job_id=job_id)).job

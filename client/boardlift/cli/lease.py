@@ -52,7 +52,7 @@ def lease(session: Session, board_id: str, length: str, holder: str, command: tu
             session.output.emit(
                 {"board": board_id, "lease": granted.lease_id, "until": granted.end_time.ToJsonString()}
             )
-        session.output.note(f"{board_id} is yours until {granted.end_time.ToJsonString()}.")
+        session.output.note(f"{board_id} is yours until {granted.end_time.ToDatetime():%Y-%m-%d %H:%M:%SZ}.")
         if granted.busy_job:
             session.output.note(f"It still works for {granted.busy_job}; wait for its end before you measure.")
         previous = signal.signal(signal.SIGTERM, _interrupt)

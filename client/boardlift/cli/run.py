@@ -165,8 +165,8 @@ def _plan(session: Session, model: Path, data: Path, variants: list[Variant], op
             plan = None
             session.output.note(f"The transform service can't be asked: {error.message}")
     planned = [(step.id, step.exactness, step.reason) for step in plan.passes] if plan else []
-    refusals = [(item.code, item.subject, item.message) for item in plan.refusals] if plan else []
-    refusals += [(item.code, item.subject, item.message) for item in refused(planned_job)]
+    said_no = [*(plan.refusals if plan else ()), *refused(planned_job)]
+    refusals = [(item.code, item.subject, item.message) for item in said_no]
     names = [variant.name for variant in variants]
     if session.json:
         plain = {"passes": planned, "refusals": refusals, "variants": names}
@@ -174,9 +174,13 @@ def _plan(session: Session, model: Path, data: Path, variants: list[Variant], op
         return 2 if refusals else 0
     session.output.line(f"{model.name} -> {options.target}: {', '.join(names)}", "bold")
     print_plan(session.output, planned_job, with_board=not options.skip_board)
-    session.output.table(("pass", "exactness", "why"), planned)
-    for code, subject, message in refusals:
-        session.output.line(f"error {code} [{subject}]: {message}", "bold red")
+    if planned:
+        session.output.table(("pass", "exactness", "why"), planned)
+    for item in said_no:
+        where = f" [{item.subject}]" if item.subject else ""
+        session.output.line(f"error {item.code}{where}: {item.message}", "bold red")
+        if item.remedy:
+            session.output.line(f"    remedy: {item.remedy}")
     for text in plan.assumptions if plan else ():
         session.output.line(f"assumed: {text}")
     session.output.line("Nothing was created.")

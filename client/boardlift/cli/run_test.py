@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from boardlift.models import Failure
 from boardlift.testing import FakeServer, Scenario, StageScript
 
 GATES = ("--gate", "cosine>=0.99", "--gate", "max_abs<=0.2", "--gate", "estimated_latency_us<=500")
@@ -115,6 +117,15 @@ def test_plan_creates_nothing(boardlift, server, model, data):
     assert ended.code == 0 and "cut-outputs" in ended.out and "Nothing was created." in ended.out
     assert not server.jobs.jobs
     assert boardlift("run", model, "--data", data, "--plan", "--json").json["variants"] == ["int16", "int8"]
+
+
+def test_a_plan_says_what_helps_where_the_job_would_be_refused(boardlift, model, data, monkeypatch):
+    no = Failure("OUTPUT_NOT_FOUND", "no value named x", remedy="choose from the outputs actions")
+    plan = SimpleNamespace(passes=(), refusals=(no,), assumptions=())
+    monkeypatch.setattr("boardlift.stages.StageClient.plan", lambda *_: plan)
+    ended = boardlift("run", model, "--data", data, "--plan")
+    assert ended.code == 2 and "exactness" not in ended.out
+    assert "error OUTPUT_NOT_FOUND: no value named x\n    remedy: choose from the outputs actions\n" in ended.out
 
 
 def test_an_unreachable_server_is_infrastructure(boardlift):

@@ -48,7 +48,7 @@ class Gate:
     def __str__(self) -> str:
         name = f"{self.metric}@{self.output}" if self.output else self.metric
         limits = (("≥", self.minimum), ("≤", self.maximum))
-        return ", ".join(f"{name} {sign} {limit:g}" for sign, limit in limits if limit is not None) or name
+        return ", ".join(f"{name} {sign} {limit:.15g}" for sign, limit in limits if limit is not None) or name
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,10 @@ async def examine(settings: AllSettings) -> list[Check]:
 def _runtime(watch: BoardWatch) -> Check:
     if watch.version is None:
         return Check(
-            "hrt_model_exec", "fail", "does not start", "Install the board's runtime, or set BOARDLIFT_HRT_MODEL_EXEC."
+            "hrt_model_exec",
+            "fail",
+            "does not start",
+            "Install the board's runtime, or set BOARDLIFT_HRT_MODEL_EXEC to its absolute path.",
         )
     kind = "SIMULATED" if watch.version.simulated else "real"
     return Check("hrt_model_exec", "ok", f"{kind}, version {watch.version.dnn or 'not printed'}")

@@ -99,7 +99,11 @@ class BoardServicer(job_pb2_grpc.BoardServiceServicer):
                 metadata={"field": "limit_duration"},
             )
         if not await self._registry.knows(board):
-            raise NotFoundError(f"No board {board} has registered.", reason="BOARD_NOT_FOUND")
+            raise NotFoundError(
+                f"No board {board} has registered.",
+                reason="BOARD_NOT_FOUND",
+                remedy="List the boards with `boardlift boards`.",
+            )
         held, revision = await self._registry.lease(board)
         if held is not None and held.lease_id != request.lease_id:
             raise _held(held)

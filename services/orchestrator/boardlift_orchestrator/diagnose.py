@@ -194,7 +194,11 @@ class _Diagnosis:
         wanted = self._request.board
         boards = await self._registry.views()
         if wanted.id and all(board.id != wanted.id for board in boards):
-            raise NotFoundError(f"No board {wanted.id} has registered.", reason="BOARD_NOT_FOUND")
+            raise NotFoundError(
+                f"No board {wanted.id} has registered.",
+                reason="BOARD_NOT_FOUND",
+                remedy="List the boards with `boardlift boards`.",
+            )
         fitting = [b for b in boards if b.target == self._target and has_labels(b.labels, wanted.labels)]
         usable = [b for b in fitting if b.usable and wanted.id in ("", b.id)]
         place = choose_place(wanted, self._target, boards, self._avoid) if usable else ""

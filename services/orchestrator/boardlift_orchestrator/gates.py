@@ -187,9 +187,9 @@ def _limit(gate: Gate, figure: toolchain_pb2.Figure | None, subject: str) -> Gat
         return _result(gate, FAIL, f"{figure.name} is {value}", figure, subject)
     shown = f"{figure.name} {value:.6g}{'' if figure.unit in ('', '1') else ' ' + figure.unit}"
     if gate.HasField("minimum") and value < gate.minimum:
-        return _result(gate, FAIL, f"{shown} is below {gate.minimum:.6g}", figure, subject)
+        return _result(gate, FAIL, f"{shown} is below {gate.minimum:.15g}", figure, subject)
     if gate.HasField("maximum") and value > gate.maximum:
-        return _result(gate, FAIL, f"{shown} is above {gate.maximum:.6g}", figure, subject)
+        return _result(gate, FAIL, f"{shown} is above {gate.maximum:.15g}", figure, subject)
     return _result(gate, PASS, f"{shown} holds", figure, subject)
 
 

@@ -37,6 +37,11 @@ def add_output(results: dict[str, Any]) -> None:
             figure.value = 3.0
 
 
+def test_a_limit_is_told_as_it_was_set() -> None:
+    result = judge_gate(Gate(metric="cosine", minimum=0.9999999), facts())[0]
+    assert result.outcome == FAIL and "is below 0.9999999 " in f"{result.reason} "
+
+
 def named(*own: Gate, change: Callable[[dict[str, Any]], Any] | None = None) -> list[str]:
     gates = default_gates(facts(change), own)
     return [gate.metric + (f"@{gate.output}" if gate.output else "") for gate in gates]

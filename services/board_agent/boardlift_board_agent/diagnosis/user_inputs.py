@@ -24,7 +24,7 @@ def judge_user_inputs(e: Evidence) -> list[Diagnosis]:
     mistaken = mistaken_inputs(e.samples, e.specs)
     for name, fed in e.user_inputs.items():
         if name not in e.samples:
-            text = f"The model has no input {name}."
+            text = f"The model has no input {name}; it has {', '.join(sorted(e.samples))}."
             found.append(Diagnosis("input-name-unknown", "user-code", 0.9, text, "Match inputs by name.", name))
             continue
         right = _as_fed(e, name, np.asarray(fed))
