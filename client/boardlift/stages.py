@@ -17,7 +17,7 @@ import grpc
 
 from boardlift import _convert
 from boardlift._external_data import find_external_files
-from boardlift._requests import Model, RunOptions, model_source, to_ref, transform_spec
+from boardlift._requests import Model, model_source, to_ref
 from boardlift._store import Store, convert_error
 from boardlift.connection import DEFAULT_AGENT, DEFAULT_COMPILER, DEFAULT_TRANSFORM, Connection
 from boardlift.errors import BoardliftError, InternalError, UnsupportedError
@@ -102,9 +102,9 @@ class StageClient:
         request = transform_pb2.InspectModelRequest(model=self.source(model))
         return self._unary(transform_pb2.InspectModelResponse, self._transform.InspectModel, request, "transform")
 
-    def plan(self, model: Path, options: RunOptions) -> transform_pb2.PlanTransformResponse:
-        """Return what a transform would do."""
-        request = transform_pb2.PlanTransformRequest(model=self.source(model), spec=transform_spec(options))
+    def plan(self, model: Path, spec: transform_pb2.TransformSpec) -> transform_pb2.PlanTransformResponse:
+        """Return what a transform would do, and what it refuses; nothing is done."""
+        request = transform_pb2.PlanTransformRequest(model=self.source(model), spec=spec)
         return self._unary(transform_pb2.PlanTransformResponse, self._transform.PlanTransform, request, "transform")
 
     def prepare_dataset(

@@ -98,6 +98,12 @@ def test_transform(boardlift, model, data, tmp_path):
     assert "cut-outputs" in boardlift("transform", "--list-passes").out
     assert boardlift("transform", "--list-passes", "--json").json["passes"][0]["exactness"] == "bit-exact"
     assert boardlift("transform").code == 2
+    explained = boardlift("transform", model, "--explain", "-o", tmp_path / "none.onnx")
+    assert explained.code == 0 and "cut-outputs  bit-exact  made up" in explained.out
+    assert "assumed: dimension N of obs taken as 1" in explained.out and not (tmp_path / "none.onnx").exists()
+    assert boardlift("transform", model, "--explain", "--json").json["passes"][0]["id"] == "cut-outputs"
+    refused = boardlift("transform", model, "--explain", "--outputs", "nothing")
+    assert refused.code == 2 and "OUTPUT_NOT_FOUND" in refused.out + refused.err
     assert boardlift("transform", model, "--freeze", "sr=16000").code == 0
     assert "FREEZE_INVALID" in boardlift("transform", model, "--freeze", "sr").err
     assert "FREEZE_INVALID" in boardlift("check", model, "--freeze", "sr=").err

@@ -115,7 +115,7 @@ class _Screen:
         rest = self._view.remaining_s(row)
         detail = printable(row.failure or row.step)
         if row.state == "running":
-            detail = f"{printable(row.step)} {row.fraction:.0%}" if row.step else ""
+            detail = f"{printable(row.step)} {row.fraction:.0%}" if row.step else printable(row.note)
         elif row.state == "succeeded":
             detail = "from the cache" if row.cached else ""
         return (

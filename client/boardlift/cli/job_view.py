@@ -36,6 +36,8 @@ class Row:
     """Number of the attempt; 0 before the first."""
     failure: str = ""
     """Code of its failure."""
+    note: str = ""
+    """What boardlift itself says of it, for example what it waits for; empty once it does something."""
 
     @property
     def label(self) -> str:
@@ -65,6 +67,8 @@ class JobView:
             return self._take_job(event.job)
         if event.progress:
             return self._take_progress(event, event.progress)
+        if event.log and event.log.source == "boardlift":
+            return self._take_note(event, event.log.text)
         return []
 
     def elapsed_s(self, row: Row) -> float | None:
@@ -96,7 +100,7 @@ class JobView:
         row.state, row.attempt, row.cached = stage.state, stage.attempt, stage.cached
         row.failure = stage.failure.code if stage.failure else ""
         if stage.state == "running":
-            row.began, row.seconds, row.step, row.fraction = self._clock(), None, "", 0.0
+            row.began, row.seconds, row.step, row.fraction, row.note = self._clock(), None, "", 0.0, ""
             return [f"{row.label} running" + (f", attempt {stage.attempt}" if stage.attempt > 1 else "")]
         if stage.state in ("waiting",):
             return []
@@ -110,12 +114,20 @@ class JobView:
             words.append(f"{stage.failure.code}: {stage.failure.message}")
         return [f"{row.label} {', '.join(words)}"]
 
+    def _take_note(self, event: JobEvent, text: str) -> list[str]:
+        key = (event.stage, event.variant)
+        row = self.rows.setdefault(key, Row(*key))
+        if row.state not in ("waiting", "running") or text == row.note:
+            return []
+        row.note = text
+        return [f"{row.label}: {text}"]
+
     def _take_progress(self, event: JobEvent, progress: Progress) -> list[str]:
         key = (event.stage, event.variant)
         row = self.rows.setdefault(key, Row(*key))
         if row.state in ("succeeded", "failed", "cancelled", "skipped"):
             return []
-        changed = progress.step != row.step
+        row.note, changed = "", progress.step != row.step
         row.state, row.step, row.fraction = "running", progress.step, progress.fraction
         row.remaining_s = progress.remaining_s
         if progress.elapsed_s or row.began is None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from boardlift.cli.job_view import JobView
-from boardlift.models import Failure, JobEvent, JobInfo, Progress, Stage
+from boardlift.models import Failure, JobEvent, JobInfo, LogLine, Progress, Stage
 
 
 def job(*stages):
@@ -25,6 +25,17 @@ def test_lines_tell_changes_once():
     failed = Stage("compile", "a", "failed", attempt=2, failure=Failure("X", "no"))
     assert view.update(job(failed)) == ["compile a failed, X: no"]
     assert view.update(step) == [] and view.remaining_s(row) is None
+
+
+def test_what_a_stage_waits_for_is_told_once_until_it_moves():
+    view = JobView()
+    view.update(job(Stage("board", "a", "running")))
+    waits = JobEvent(2, stage="board", variant="a", log=LogLine("waiting for the board x: it is offline", "boardlift"))
+    assert view.update(waits) == ["board a: waiting for the board x: it is offline"]
+    assert view.update(waits) == [] and view.rows["board", "a"].note
+    assert view.update(JobEvent(3, stage="board", variant="a", log=LogLine("a tool's line", "hb_mapper"))) == []
+    view.update(JobEvent(4, stage="board", variant="a", progress=Progress("warm up", 0.1)))
+    assert view.rows["board", "a"].note == ""
 
 
 def test_history_that_comes_after_the_present_is_no_news():

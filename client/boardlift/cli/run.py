@@ -11,7 +11,7 @@ import click
 
 from boardlift._job import Job
 from boardlift._outcome import UNDECIDED, exit_code
-from boardlift._requests import RunOptions
+from boardlift._requests import RunOptions, transform_spec
 from boardlift._transfer import safe_name
 from boardlift.cli.follow import follow
 from boardlift.cli.parse import build_variants, clean_command, data_path, parse_freeze, parse_shapes, split_names
@@ -160,7 +160,7 @@ def _plan(session: Session, model: Path, data: Path, variants: list[Variant], op
     with session.client() as client, session.stages() as stages:
         planned_job = client.plan(client.push_model(model), client.push_data(data), variants, options)
         try:
-            plan = stages.plan(model, options)
+            plan = stages.plan(model, transform_spec(options))
         except BoardliftError as error:
             plan = None
             session.output.note(f"The transform service can't be asked: {error.message}")

@@ -46,6 +46,18 @@ def print_findings(output: Output, findings: Iterable[toolchain_pb2.Finding]) ->
     output.findings(_convert.to_finding(finding) for finding in findings)
 
 
+def print_transform_plan(output: Output, plan: transform_pb2.PlanTransformResponse) -> None:
+    """Print what a transform would do and why; refusals alone where there are any."""
+    for refusal in plan.refusals:
+        output.failure(_convert.to_failure(refusal))
+    if plan.refusals:
+        return
+    output.table(("pass", "exactness", "why"), [(step.id, step.exactness, step.reason) for step in plan.passes])
+    for text in plan.assumptions:
+        output.line(f"assumed: {text}")
+    output.line("Nothing was done. Passes that find nothing to change leave the model as it is.")
+
+
 def print_transform(output: Output, result: transform_pb2.TransformResult) -> None:
     """Print what a transform did: passes, how to feed the new model, the proof."""
     rows = []

@@ -11,10 +11,11 @@ from boardlift._outcome import INPUT_WRONG
 from boardlift._requests import RunOptions, transform_spec
 from boardlift.cli.parse import data_path, parse_freeze, parse_shapes, split_names
 from boardlift.cli.session import Command, Session, pass_session
-from boardlift.cli.stage_output import StageLines, print_transform
+from boardlift.cli.stage_output import StageLines, print_transform, print_transform_plan
 from boardlift.errors import InvalidInputError
 from boardlift.message_json import message_to_plain
 from boardlift.stages import pass_requests
+from boardlift.v1.transform_pb2 import TransformSpec
 
 
 @click.command(cls=Command)
@@ -29,6 +30,7 @@ from boardlift.stages import pass_requests
 @click.option("--target", default="rdk-x5", show_default=True, help="Chip and toolchain.")
 @click.option("--precision", type=click.Choice(["int8", "int16"]), default=None, help="Precision it is meant for.")
 @click.option("--opset", type=int, default=0, help="Opset to end at; default the target's.")
+@click.option("--explain", is_flag=True, help="Say which passes would run, why, and what is refused; do nothing.")
 @click.option("--snippet", is_flag=True, help="Print Python code that feeds and reads the new model.")
 @click.option("--list-passes", is_flag=True, help="List the passes and stop.")
 @pass_session
@@ -45,6 +47,7 @@ def transform(
     target: str,
     precision: str | None,
     opset: int,
+    explain: bool,
     snippet: bool,
     list_passes: bool,
 ) -> int:
@@ -63,6 +66,8 @@ def transform(
     spec = transform_spec(options)
     spec.passes.extend(pass_requests(passes))
     spec.precision, spec.opset = precision or "", opset
+    if explain:
+        return _explain(session, model, spec)
     with session.stages() as stages:
         lines = StageLines(session.output, "transform")
         result = stages.transform(model, spec, data_path(data) if data else None, lines)
@@ -79,6 +84,16 @@ def transform(
             session.output.line(result.io_snippet)
         session.output.line(f"wrote {out}" if out else "Not saved; give -o FILE.")
     return INPUT_WRONG if failed else 0
+
+
+def _explain(session: Session, model: Path, spec: TransformSpec) -> int:
+    with session.stages() as stages:
+        plan = stages.plan(model, spec)
+    if session.json:
+        session.output.emit(message_to_plain(plan))
+    else:
+        print_transform_plan(session.output, plan)
+    return INPUT_WRONG if plan.refusals else 0
 
 
 def _list(session: Session) -> int:

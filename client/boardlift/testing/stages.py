@@ -102,7 +102,9 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
         return response
 
     def PlanTransform(self, request: transform_pb2.PlanTransformRequest, context: grpc.ServicerContext) -> Any:
-        """Plan one pass."""
+        """Plan one pass; the output `nothing` is refused."""
+        if "nothing" in request.spec.outputs:
+            return transform_pb2.PlanTransformResponse(refusals=[made_up_failure("OUTPUT_NOT_FOUND", "no such output")])
         step = transform_pb2.PlannedPass(id="cut-outputs", reason="made up", exactness="bit-exact")
         return transform_pb2.PlanTransformResponse(passes=[step], assumptions=["dimension N of obs taken as 1"])
 

@@ -255,15 +255,17 @@ class Engine:
         if stage.place:
             return stage.place
         needs = "governor" if spec.perf.governor else ""
-        choosy = (spec.board.labels or stage.avoid or needs) and not spec.board.id
+        choosy = spec.board.id or spec.board.labels or stage.avoid or needs
         boards = await self._registry.views() if choosy else []
         place = choose_place(spec.board, spec.target, boards, stage.avoid, needs)
-        if not place:
+        named = spec.board.id and not any(board.id == spec.board.id and board.usable for board in boards)
+        if named or not place:
             text = describe_wait(spec.board, spec.target, boards, needs)
             line = toolchain_pb2.LogLine(text=text, source="boardlift")
             event = job_pb2.WatchJobResponse(stage=stage.stage, variant=stage.variant, log=line)
             event.event_time.GetCurrentTime()
             await self.note(event, job.id, f"{stage.variant}:{stage.attempt}")
+        if not place:
             await publish_timer(self._js, job.id, "place", _WAIT_FOR_BOARD_S)
             return ""
         if place.startswith("id."):

@@ -83,7 +83,11 @@ def choose_place(
 
 
 def describe_wait(selector: job_pb2.BoardSelector, target: str, boards: Sequence[BoardView], needs: str = "") -> str:
-    """Say what a stage without a place waits for, and what is the matter with each board that it could go to."""
+    """Say what a stage that nobody takes now waits for, and what is the matter with each board that it could go to."""
+    if selector.id:
+        named = next((board for board in boards if board.id == selector.id), None)
+        state = f"it is {_state(named)}; see `boardlift boards`" if named else "it has not registered"
+        return f"waiting for the board {selector.id}: {state}"
     labels = ",".join(f"{name}={value}" for name, value in sorted(selector.labels.items()))
     wanted = " and ".join(
         [*([f"the labels {labels}"] if labels else []), *([f"the capability {needs}"] if needs else [])]

@@ -113,6 +113,13 @@ def test_loss(place: str, selector: job_pb2.BoardSelector, begun: bool, lost: bo
             "hot is out of rotation; taken is lent to a person",
         ),
         (
+            job_pb2.BoardSelector(id="hot"),
+            ALL,
+            "",
+            "waiting for the board hot: it is out of rotation; see `boardlift boards`",
+        ),
+        (job_pb2.BoardSelector(id="new"), ALL, "", "waiting for the board new: it has not registered"),
+        (
             ANY,
             [FREE, SETS_HOT],
             "governor",
