@@ -242,6 +242,7 @@ class Executions(Generic[R]):
         info.end_time.FromMilliseconds(int(time.time() * 1000))
         if storable(result):
             await asyncio.to_thread(self._results.save, execution.key, result)
+        _LOG.info("run_ended", execution=execution.key[:12], seconds=round(time.time() - start, 3))
         return result
 
     def _publish(self, execution: _Execution, event: Event) -> None:

@@ -62,7 +62,9 @@ def disturb(title: str, number: int, at: str, harm: Callable[[], object], *words
         again = stage(after, name)
         expect(again["started"] == done["started"] and again["result"] == done["result"], f"{name} of {job} ran again")
     counts = finished_runs(job)
-    expect(all(n == 1 for n in counts.values()), f"run more than once to the end: {counts}")
+    # The log of a container that was replaced is gone with it.
+    seen = not at or at in counts or harm is replace_compiler
+    expect(seen and all(n == 1 for n in counts.values()), f"not run to the end exactly once each: {counts}")
     expect(after["verdict"]["outcome"] in ("pass", "fail", "undecided"), f"no verdict: {after['verdict']}")
     attempts = {s["stage"]: s["attempt"] for s in after["stages"] if s["attempt"] > 1}
     KILLS.append(

@@ -135,10 +135,10 @@ def logged(part: str) -> list[dict]:
 
 
 def finished_runs(job: str) -> dict[str, int]:
-    """How often each stage of a job was run to its end by a tool (answers from stored results take no time)."""
+    """How often a tool ran each stage of a job to its end; answers from stored results and late joiners are no runs."""
     counts: dict[str, int] = {}
     for line in logged("compiler"):
-        if line.get("job") == job and line.get("code") == "OK" and line.get("seconds", 0) > 2:
+        if line.get("job") == job and line.get("event") == "run_ended":
             counts[line["stage"]] = counts.get(line["stage"], 0) + 1
     for line in logged("board-sim-1"):
         if line.get("job") == job and line.get("event") == "stage_ended" and not line.get("cached"):
