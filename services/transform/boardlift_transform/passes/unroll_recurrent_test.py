@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from boardlift_transform import plan
 from boardlift_transform.build_test_models import GraphBuilder
 from boardlift_transform.lift.cells import GATES
 from boardlift_transform.run_one_pass import run_one_pass
@@ -41,7 +42,9 @@ def test_long_sequences_and_other_activations_stay() -> None:
 
 @pytest.mark.parametrize("operator", ["GRU", "LSTM"])
 @pytest.mark.parametrize("steps", [1, 6])
-def test_a_recurrent_policy_keeps_the_batch(operator: str, steps: int) -> None:
+def test_a_recurrent_policy_keeps_the_batch_where_it_is_asked_for(
+    operator: str, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     b, gates = GraphBuilder(17), GATES[operator]
     x, h = b.input("obs", ["batch", steps, 7]), b.input("h", [1, "batch", 8])
     t = b.node("Transpose", [x], perm=[1, 0, 2])
@@ -54,6 +57,10 @@ def test_a_recurrent_policy_keeps_the_batch(operator: str, steps: int) -> None:
     b.node("Gemm", [t, b.weight(3, 8), b.weight(3)], "action", transB=1)
     b.output("action", ["batch", 3])
     b.output("r_1", [1, "batch", 8])
+    assert transform(b.model()).proof.batch == "literal"
+    place = [name for name, _ in plan._TARGET_STEPS].index("wire-gru-state")
+    asked = (*plan._TARGET_STEPS[:place], ("unroll-recurrent", "asked for"), *plan._TARGET_STEPS[place:])
+    monkeypatch.setattr(plan, "_TARGET_STEPS", asked)
     result = transform(b.model())
     assert result.proof.batch == "proven"
     assert not {n.op_type for n in result.model.graph.node} & set(GATES)
