@@ -1,10 +1,11 @@
 """Compile seeded twins of models whose compile figures were published, and compare our compile with them.
 
-    BOARDLIFT_TOOLCHAIN=DIR python benchmarks/published_figures.py [--only TEXT] [--json OUT]
+    BOARDLIFT_TOOLCHAIN=DIR python benchmarks/published_figures.py [--only TEXT | --all] [--json OUT]
 
 Every model goes through the compiler service's own compile function at O3: classifiers as nv12 cameras, policies as
 feature maps in int16. Prints estimated latency and DDR traffic (both static estimates of the vendor's compiler), the
-published figures, their ratio, and the band the ratio must lie in. Exit code 1 when one lies outside.
+published figures, their ratio, and the band the ratio must lie in. Exit code 1 when one lies outside. The detectors for
+640 x 640 take about ten minutes of processor time each and run only with --all or when named.
 
 Bands: the estimate depends on values, not on shapes alone. Weights are packed, and rows that requantise appear where
 calibration gives the branches of a Concat other ranges. A twin with random weights can be held to 2 % when its weights
@@ -40,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TOOLCHAIN = Path(os.environ.get("BOARDLIFT_TOOLCHAIN") or ROOT / ".boardlift/toolchain")
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support import policy_models, published_models  # type: ignore[import-not-found]  # noqa: E402 - beside the tests
+from support import policy_models, published_detectors, published_models  # type: ignore[import-not-found]  # noqa: E402 - beside the tests
 
 CAMERA = CompileSpec(
     inputs=(InputSpec("images", "rgb", "nv12", norm_type="data_scale", scale=(1 / 255,)),),
@@ -69,10 +70,15 @@ class Published:
     """What the vendor's tool counts after its preprocess node; 0: not published."""
     band: float = 0.02
     """Half width of the band of the ratio, once the rows are equal."""
+    slow: bool = False
 
 
 def pictures() -> dict[str, Any]:
     return {"images": published_models.photographs(4, 1)}
+
+
+def large_pictures() -> dict[str, Any]:
+    return {"images": published_models.photographs(4, 1, published_detectors.SIDE)}
 
 
 def observations() -> dict[str, Any]:
@@ -86,6 +92,10 @@ MODELS = (
     Published("moe policy, block-diagonal Gemm", partial(policy_models.moe_policy, False, shortcut=True), observations,
               POLICY, (424.5,), 0, 0, band=0.12),
     Published("yolo11n-cls 224", published_models.yolo11n_cls, pictures, SOFTMAX, (817.5,), 2_857_024, 118, 2_807_049),
+    Published("yolov8n 640", published_detectors.yolov8n, large_pictures, CAMERA, (3964.1,),
+              12_651_904, 175, 3_151_908, slow=True),
+    Published("yolo11n 640", published_detectors.yolo11n, large_pictures, SOFTMAX, (5167.5,),
+              14_326_256, 243, 2_616_265, slow=True),
 )  # fmt: skip
 
 
@@ -172,12 +182,12 @@ def line_of(row: Row) -> str:
     return "; ".join(parts) + (": holds" if row.holds else ": OUTSIDE")
 
 
-async def run(only: str) -> list[Row]:
-    """Compile all wanted twins, one after the other."""
+async def run(only: str, slow: bool) -> list[Row]:
+    """Compile all wanted twins, one after the other; ``slow`` adds those that take minutes."""
     toolchain = await probe_toolchain(TOOLCHAIN)
     rows = []
     for wanted in MODELS:
-        if only in wanted.name:
+        if only in wanted.name and (slow or not wanted.slow):
             with tempfile.TemporaryDirectory(prefix="boardlift-bench-") as folder:
                 rows.append(await compile_twin(toolchain, wanted, Path(folder)))
             print(line_of(rows[-1]), flush=True)
@@ -188,9 +198,10 @@ def main() -> int:
     """Print the comparison; 1 when a figure lies outside its band."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="text in the model's name")
+    parser.add_argument("--all", action="store_true", help="the detectors as well, ten minutes of processor time each")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows = asyncio.run(run(options.only))
+    rows = asyncio.run(run(options.only, options.all or bool(options.only)))
     if options.json:
         options.json.write_text(json.dumps([asdict(row) | {"holds": row.holds} for row in rows], indent=2))
     return 0 if rows and all(row.holds for row in rows) else 1

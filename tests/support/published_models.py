@@ -22,7 +22,7 @@ CLASSES = 1000
 SIDE = 224
 
 
-class _Network:
+class Network:
     """Nodes and weights of one network; values are named by their node."""
 
     def __init__(self, seed: int) -> None:
@@ -68,9 +68,12 @@ class _Network:
             return y
         return self.node("Mul", f"{name}/act/Mul", [y, self.node("Sigmoid", f"{name}/act/Sigmoid", [y])])
 
-    def bottleneck(self, name: str, x: str, width: int, hidden: int, gain: float = DOMINANT) -> str:
+    def bottleneck(
+        self, name: str, x: str, width: int, hidden: int, gain: float = DOMINANT, *, residual: bool = True
+    ) -> str:
         h = self.conv(f"{name}/cv1", x, (width, hidden), 3)
-        return self.node("Add", f"{name}/Add", [x, self.conv(f"{name}/cv2", h, (hidden, width), 3, gain=gain)])
+        h = self.conv(f"{name}/cv2", h, (hidden, width), 3, gain=gain)
+        return self.node("Add", f"{name}/Add", [x, h]) if residual else h
 
     def c3k(self, name: str, x: str, width: int) -> str:
         half = width // 2
@@ -81,14 +84,17 @@ class _Network:
         return self.conv(f"{name}/cv3", joined, (2 * half, width), gain=DOMINANT)
 
     def c2f(self, name: str, x: str, size: tuple[int, int], repeats: int = 1, *, ratio: float = 0.5,
-            hidden: float = 1.0, nested: bool = False) -> str:  # fmt: skip
+            hidden: float = 1.0, nested: bool = False, residual: bool = True) -> str:  # fmt: skip
         """Add a split, a chain of bottlenecks (or nested blocks) and the Concat of all its links."""
         width = int(size[1] * ratio)
         links = self.split(f"{name}/Split", self.conv(f"{name}/cv1", x, (size[0], 2 * width)), [width, width], 1)
         for k in range(repeats):
             inner = f"{name}/m.{k}"
             h = links[-1]
-            links.append(self.c3k(inner, h, width) if nested else self.bottleneck(inner, h, width, int(width * hidden)))
+            if nested:
+                links.append(self.c3k(inner, h, width))
+            else:
+                links.append(self.bottleneck(inner, h, width, int(width * hidden), residual=residual))
         joined = self.node("Concat", f"{name}/Concat", links, axis=1)
         return self.conv(f"{name}/cv2", joined, ((2 + repeats) * width, size[1]))
 
@@ -120,9 +126,9 @@ class _Network:
         added = self.node("Add", f"{name}/Add", [mixed, place])
         return self.conv(f"{name}/proj", added, (width, width), gain=0.5, activate=False)
 
-    def c2psa(self, name: str, x: str, width: int, cells: int) -> str:
+    def c2psa(self, name: str, x: str, width: int, cells: int, *, kept: float = 4 * GAIN) -> str:
         half = width // 2
-        gains = np.repeat([4 * GAIN, GAIN], half)  # the kept half sets the range of the Concat
+        gains = np.repeat([kept, GAIN], half)  # a large one for the kept half: it sets the range of the Concat
         a, b = self.split(f"{name}/Split", self.conv(f"{name}/cv1", x, (width, width), gain=gains), [half, half], 1)
         inner = f"{name}/m/m.0"
         b = self.node("Add", f"{inner}/Add", [b, self.attention(f"{inner}/attn", b, half, cells)])
@@ -139,11 +145,15 @@ class _Network:
         weight = self.constant(f"{name}.linear.weight", self.laplace((CLASSES, 1280), GAIN))
         names = [h, weight, self.constant(f"{name}.linear.bias", self.bias(CLASSES))]
         self.nodes.append(helper.make_node("Gemm", names, ["output0"], name=f"{name}/linear/Gemm", transB=1))
+        return self.model(SIDE, {"output0": [1, CLASSES]})
+
+    def model(self, side: int, outputs: dict[str, list[int]]) -> onnx.ModelProto:
+        """Return the checked model ``images [1, 3, side, side]`` -> float32 ``outputs`` (shape by name)."""
         graph = helper.make_graph(
             self.nodes,
             "main_graph",
-            [helper.make_tensor_value_info("images", TensorProto.FLOAT, [1, 3, SIDE, SIDE])],
-            [helper.make_tensor_value_info("output0", TensorProto.FLOAT, [1, CLASSES])],
+            [helper.make_tensor_value_info("images", TensorProto.FLOAT, [1, 3, side, side])],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs.items()],
             self.weights,
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)])
@@ -154,7 +164,7 @@ class _Network:
 
 def yolov8n_cls(seed: int = 8) -> onnx.ModelProto:
     """Build the twin of YOLOv8n-cls."""
-    net = _Network(seed)
+    net = Network(seed)
     x = net.conv("/model.0", "images", (3, 16), 3, 2)
     x = net.conv("/model.1", x, (16, 32), 3, 2)
     x = net.c2f("/model.2", x, (32, 32))
@@ -166,7 +176,7 @@ def yolov8n_cls(seed: int = 8) -> onnx.ModelProto:
 
 def yolo11n_cls(seed: int = 11) -> onnx.ModelProto:
     """Build the twin of YOLO11n-cls."""
-    net = _Network(seed)
+    net = Network(seed)
     x = net.conv("/model.0", "images", (3, 16), 3, 2)
     x = net.conv("/model.1", x, (16, 32), 3, 2)
     x = net.c2f("/model.2", x, (32, 64), ratio=0.25, hidden=0.5)
@@ -180,12 +190,12 @@ def yolo11n_cls(seed: int = 11) -> onnx.ModelProto:
     return net.classify("/model.10", x, 256)
 
 
-def photographs(count: int, seed: int) -> npt.NDArray[np.uint8]:
-    """Make ``[count, 3, 224, 224]`` uint8 pictures: smooth fields with mild noise."""
+def photographs(count: int, seed: int, side: int = SIDE) -> npt.NDArray[np.uint8]:
+    """Make ``[count, 3, side, side]`` uint8 pictures (side a multiple of 8): smooth fields with mild noise."""
     rng = np.random.default_rng(seed)
     pictures = []
     for _ in range(count):
-        cells = rng.random((3, 8, 8)).repeat(SIDE // 8, 1).repeat(SIDE // 8, 2)
+        cells = rng.random((3, 8, 8)).repeat(side // 8, 1).repeat(side // 8, 2)
         spread = sum(np.roll(cells, (dy, dx), (1, 2)) for dy in range(0, 28, 7) for dx in range(0, 28, 7)) / 16
         pictures.append(np.clip(spread * 255 + rng.normal(0, 8, cells.shape), 0, 255))
     return np.asarray(pictures, np.uint8)
