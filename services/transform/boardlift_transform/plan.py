@@ -142,7 +142,7 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
                 continue
             steps.append(PlannedPass(name, reason, {"channels": target.wide_head_channels}))
             continue
-        if name in ("split-depth-to-space", "softmax-on-last-axis"):
+        if name in ("split-depth-to-space", "softmax-on-last-axis", "ungroup-norm"):
             steps.append(PlannedPass(name, reason, {"precision": request.precision}))
             continue
         steps.append(PlannedPass(name, reason, trusted if name == "fold-constants" else {}))
@@ -160,6 +160,7 @@ _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("fold-batchnorm", "one row less per layer"),
     ("wire-gru-state", "the tool dies on a GRU whose state is not read"),
     ("fuse-depth-to-space", "a 6-D pixel shuffle runs on the CPU"),
+    ("ungroup-norm", "a Reshape into groups moves the whole map"),
     ("wrap-inputs", "the runtime feeds 4-D feature maps"),
     ("wrap-outputs", "the runtime reads 4-D tensors"),
     ("lift-to-4d", "keeps the calibrator's batch of 8 and 3-D Conv on the BPU"),

@@ -222,14 +222,17 @@ INT16_CASES = {
     "GlobalAveragePool": between_convs("GlobalAveragePool"),
     "ReduceMeanHW": between_convs("ReduceMean", axes=[2, 3]),
     "AveragePoolStride": between_convs("AveragePool", kernel_shape=[2, 2], strides=[2, 2]),
+    "InstanceNormalization": between_convs(
+        "InstanceNormalization", np.linspace(0.5, 2, 16, dtype=np.float32), np.zeros(16, np.float32)
+    ),
 }
 
 
 @pytest.mark.parametrize("case", list(INT16_CASES))
-def test_average_pools_stay_int16_after_the_pass(tool: Any, case: str) -> None:
+def test_means_over_the_map_stay_int16_after_the_pass(tool: Any, case: str) -> None:
     model = INT16_CASES[case]
     plain = tool.compile(transform(model, precision="int8").model, samples_of(model), int16=True)
-    assert "int8" in plain.dtypes, "the tool has changed: this pool is int16 by itself now"
+    assert "int8" in plain.dtypes, "the tool has changed: this is int16 by itself now"
     run = tool.compile(transform(model, precision="int16").model, samples_of(model), int16=True)
     assert run.exit_code == 0, run.errors
     assert run.dtypes == {"int16"} and len(run.subgraphs) == 1
