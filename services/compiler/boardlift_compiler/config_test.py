@@ -13,7 +13,7 @@ FULL = CompileSpec(
     name="from-yaml",
     inputs=(
         InputSpec("image", "rgb", "nv12", norm_type="data_mean_and_scale", mean=(1.5, 2.0, 3.0), scale=(0.01, 0.02,
-            0.03),
+            1 / (255 * 0.229)),
                   space_and_range="bt601_video", shape=(1, 3, 32, 48), source="pyramid", calibration_dtype="uint8"),
         InputSpec("state", layout_rt="NHWC", shape=(1, 8, 1, 1), source="ddr", calibration_dtype="float32"),
     ),

@@ -141,8 +141,10 @@ INPUT_KINDS = (
          "Allowed: rgb/bgr -> nv12, yuv444, rgb, bgr; yuv444 -> nv12, yuv444; gray -> gray; featuremap -> featuremap."),
     _row("IMAGE_SIZE_ODD", r"(?:Invalid (?P<subject>nv12|yuv444) input shape|does not support odd size)",
          "A {subject} input needs even height and width.", "Change the input size to even numbers."),
-    _row("NORM_TYPE_INVALID", r"is featuremap, this input only support norm_type no_preprocess|norm_type[^\n]*invalid",
-         "A featuremap input takes no mean or scale.", "Normalise before the model, or use an image input type."),
+    _row("NORM_TYPE_INVALID", r"is featuremap, this input only support norm_type no_preprocess|norm_type[^\n]*invalid"
+         r"|Norm type given invalid: '(?P<subject>[^']*)'|The size of (?P<subject2>mean|scale) does not match input",
+         "Mean and scale do not fit the input: a featuremap takes none, an image one number or one per channel.",
+         "Normalise before the model, or use an image input type with norm_type, mean and scale that agree."),
 )  # fmt: skip
 
 CONFIG_KINDS = (

@@ -12,6 +12,7 @@ from boardlift_compiler.spec import (
     CALIBRATION_TYPES,
     COMPILE_MODES,
     METHODS,
+    NORM_TYPES,
     OPTIMIZE_LEVELS,
     PRESETS,
     PURPOSES,
@@ -20,6 +21,7 @@ from boardlift_compiler.spec import (
     TYPE_PAIRS,
     CompileSpec,
     InputSpec,
+    NodeOverride,
 )
 
 MAX_OPSET, MAX_IR, MAX_OUTPUTS = 11, 9, 32
@@ -39,11 +41,20 @@ def preflight(spec: CompileSpec, model: ModelSummary) -> StageFailure | None:
 
 
 def find_refusals(spec: CompileSpec, model: ModelSummary) -> Iterator[StageFailure]:
-    """Yield every known refusal: the model's first, then the inputs', then the knobs'."""
+    """Yield every known refusal: the model's first, then the settings', then where both do not fit."""
     yield from check_model(model, {i.name: i.shape for i in spec.inputs})
+    yield from check_settings(spec)
     yield from _check_inputs(spec, model)
-    yield from _check_knobs(spec)
     yield from _check_names(spec, model)
+
+
+def check_settings(spec: CompileSpec) -> Iterator[StageFailure]:
+    """Yield what is wrong with the settings whatever the model is: values that do not exist or contradict others."""
+    for item in spec.inputs:
+        yield from _check_input(item)
+    yield from _check_knobs(spec)
+    for override in spec.nodes:
+        yield from _check_override(override)
 
 
 def check_model(model: ModelSummary, shapes: dict[str, tuple[int, ...]] | None = None) -> Iterator[StageFailure]:
@@ -120,22 +131,29 @@ def _check_inputs(spec: CompileSpec, model: ModelSummary) -> Iterator[StageFailu
             yield make_failure("INPUT_NAME_UNKNOWN", item.name)
             continue
         shape = item.shape or tuple(d for d in shapes[item.name] if isinstance(d, int))
-        yield from _check_input(item, shape)
+        if item.is_image:
+            yield from _check_image(item, shape)
         fixed = all(isinstance(d, int) and d > 0 for d in shapes[item.name])
         if item.shape and fixed and tuple(item.shape) != tuple(shapes[item.name]):
             text = f"{item.name}: the model has {list(shapes[item.name])}, the request {list(item.shape)}"
             yield make_failure("INPUT_SHAPE_MISMATCH", text)
 
 
-def _check_input(item: InputSpec, shape: tuple[int, ...]) -> Iterator[StageFailure]:
+def _check_input(item: InputSpec) -> Iterator[StageFailure]:
     if item.type_rt not in TYPE_PAIRS.get(item.type_train, ()):
         yield make_failure("INPUT_TYPE_PAIR", item.type_train, (f"{item.name}: {item.type_train} -> {item.type_rt}",))
     if item.is_image:
-        yield from _check_image(item, shape)
+        channels = 1 if item.type_train == "gray" else 3
+        counts = (len(item.mean), len(item.scale))
+        wanted = [(channels, 1) if word in item.norm_type else (0,) for word in ("mean", "scale")]
+        if item.norm_type not in NORM_TYPES or any(n not in w for n, w in zip(counts, wanted, strict=True)):
+            text = f"{item.name}: {item.norm_type} with {counts[0]} means, {counts[1]} scales"
+            wants = f"An image input takes {' '.join(NORM_TYPES)}, each with 1 or {channels} numbers it names: {text}."
+            yield make_failure("NORM_TYPE_INVALID", text, message=wants)
     elif item.norm_type != "no_preprocess" or item.mean or item.scale:
         yield make_failure("NORM_TYPE_INVALID", item.name)
     if item.layout_train not in ("NCHW", "NHWC") or (item.type_rt != "nv12" and item.layout_rt not in ("NCHW", "NHWC")):
-        yield make_failure("KNOB_RANGE", f"layout of {item.name}")
+        yield make_failure("KNOB_RANGE", f"layout of {item.name or 'the input'} (NCHW or NHWC)")
     if item.space_and_range not in ("regular", "bt601_video"):
         yield make_failure("KNOB_RANGE", f"space_and_range {item.space_and_range}")
     if item.batch and not 1 <= item.batch <= 4096:
@@ -157,13 +175,6 @@ def _check_image(item: InputSpec, shape: tuple[int, ...]) -> Iterator[StageFailu
         yield make_failure("IMAGE_SHAPE", f"{item.name} {list(shape)}")
     if item.type_rt in ("nv12", "yuv444") and (height % 2 or width % 2):
         yield make_failure("IMAGE_SIZE_ODD", item.type_rt)
-    mean, scale = "mean" in item.norm_type, "scale" in item.norm_type
-    counts = (len(item.mean), len(item.scale))
-    wanted = ((channels, 1) if mean else (0,), (channels, 1) if scale else (0,))
-    if counts[0] not in wanted[0] or counts[1] not in wanted[1]:
-        yield make_failure(
-            "NORM_TYPE_INVALID", f"{item.name}: {item.norm_type} with {counts[0]} means, {counts[1]} scales"
-        )
 
 
 def _check_knobs(spec: CompileSpec) -> Iterator[StageFailure]:
@@ -183,8 +194,10 @@ def _check_knobs(spec: CompileSpec) -> Iterator[StageFailure]:
             yield make_failure("OPTIMIZATION_INVALID", word[:60])
     if calibration.max_percentile and not 0.5 <= calibration.max_percentile <= 1:
         yield make_failure("KNOB_RANGE", f"max_percentile {calibration.max_percentile:g} (0.5 to 1)")
+    if calibration.max_percentile and calibration.method not in ("", "max"):
+        yield make_failure("KNOB_RANGE", f"max_percentile with {calibration.method}, which ignores it,")
     if calibration.per_channel and calibration.method in ("default", "mix"):
-        yield make_failure("KNOB_RANGE", f"per_channel with {calibration.method}")
+        yield make_failure("KNOB_RANGE", f"per_channel with {calibration.method}, which ignores it,")
     if not 0 <= compiler.balance_factor <= 100:
         yield make_failure("KNOB_RANGE", f"balance_factor {compiler.balance_factor} (0 to 100)")
     if compiler.max_time_per_fc_us and not 1000 <= compiler.max_time_per_fc_us <= 4294967295:
@@ -196,14 +209,16 @@ def _check_knobs(spec: CompileSpec) -> Iterator[StageFailure]:
             yield make_failure("KNOB_RANGE", f"remove_node_type {kind[:40]}")
 
 
+def _check_override(override: NodeOverride) -> Iterator[StageFailure]:
+    if override.device not in ("", "BPU", "CPU"):
+        yield make_failure("KNOB_RANGE", f"device {override.device[:20]} of {override.node[:80]}")
+    for dtype in (override.input_type, override.output_type, *override.input_types.values()):
+        if dtype not in ("", "int8", "int16"):
+            yield make_failure("KNOB_RANGE", f"type {dtype[:20]} of {override.node[:80]}")
+
+
 def _check_names(spec: CompileSpec, model: ModelSummary) -> Iterator[StageFailure]:
     known = {n.name for n in model.nodes}
-    for override in spec.nodes:
-        if override.device not in ("", "BPU", "CPU"):
-            yield make_failure("KNOB_RANGE", f"device {override.device[:20]} of {override.node[:80]}")
-        for dtype in (override.input_type, override.output_type, *override.input_types.values()):
-            if dtype not in ("", "int8", "int16"):
-                yield make_failure("KNOB_RANGE", f"type {dtype[:20]} of {override.node[:80]}")
     asked = [o.node for o in spec.nodes] + list(spec.calibration.run_on_cpu) + list(spec.calibration.run_on_bpu)
     for name in [*asked, *spec.output_nodes, *spec.remove_node_names]:
         if not USABLE_NAME.fullmatch(name):

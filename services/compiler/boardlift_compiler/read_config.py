@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from boardlift_compiler.lint_values import lint_folders, lint_ignored, lint_input, lint_settings
 from boardlift_compiler.load_config import KNOWN, ConvertedConfig, add_error, add_warning, load_sections
 from boardlift_compiler.read_calibration_dtype import read_calibration_dtype
 from boardlift_compiler.spec import (
@@ -28,6 +29,8 @@ def read_config(text: str) -> ConvertedConfig:
     if sections is None:
         return result
     spec = _Reader(sections, result).read()
+    lint_ignored(result, sections)
+    lint_settings(result, spec)
     if not any(f.severity == "error" for f in result.findings):
         result.spec = spec
     return result
@@ -54,6 +57,10 @@ class _Reader:
                 result.paths[key] = str(model[key])
         if self._calibration.get("cal_data_dir"):
             result.paths["cal_data_dir"] = str(self._calibration["cal_data_dir"])
+        debug_mode = str(model.get("debug_mode") or "")
+        if debug_mode not in ("", "dump_calibration_data"):
+            text = f"debug_mode {debug_mode} does not exist."
+            add_error(result, "CONFIG_VALUE", text, "debug_mode", "Use dump_calibration_data or leave it out.")
         dumps = self._flag(model, "layer_out_dump", False)
         if dumps:
             text = "layer_out_dump is True: every layer's output is kept, which makes the model slow on the board."
@@ -68,7 +75,7 @@ class _Reader:
             remove_node_names=_words(model.get("remove_node_name")),
             output_nodes=_words(model.get("output_nodes")),
             layer_out_dump=dumps,
-            dump_calibration_data=str(model.get("debug_mode", "")) == "dump_calibration_data",
+            dump_calibration_data=debug_mode == "dump_calibration_data",
         )
 
     def _flag(self, section: Mapping[str, Any], key: str, default: bool) -> bool:
@@ -114,8 +121,10 @@ class _Reader:
             text = f"cal_data_type has {len(dtypes)} values for {count} inputs."
             add_error(self._result, "CONFIG_MISSING_KEY", text, "cal_data_type")
         folders = _words(self._calibration.get("cal_data_dir"))
-        sources = self._compiler.get("input_source")
-        sources = sources if isinstance(sources, Mapping) else {}
+        lint_folders(self._result, self._calibration, count)
+        sources = self._sources(names)
+        if len(sources) == count == 1 and not names:
+            names = list(sources)  # the tool knows the input's name from the model, and so does who wrote this key
 
         def pick(key: str, index: int, default: str) -> str:
             values = columns[key]
@@ -129,7 +138,8 @@ class _Reader:
             if shape and not re.fullmatch(r"\d+(x\d+)*", shape):
                 add_error(self._result, "INPUT_SHAPE_SYNTAX", f"{shape} is not like 1x3x224x224.", "input_shape")
                 shape = ""
-            self._lint_input(name or f"input {index}", rt, index, columns)
+            norm = pick("norm_type", index, "no_preprocess")
+            lint_input(self._result, name or f"input {index}", rt, index, columns)
             inputs.append(
                 InputSpec(
                     name,
@@ -138,32 +148,30 @@ class _Reader:
                     pick("input_layout_train", index, "NCHW"),
                     pick("input_layout_rt", index, "NCHW"),
                     pick("input_space_and_range", index, "regular"),
-                    pick("norm_type", index, "no_preprocess"),
-                    self._numbers(pick("mean_value", index, ""), "mean_value"),
-                    self._numbers(pick("scale_value", index, ""), "scale_value"),
+                    norm,
+                    self._numbers(pick("mean_value", index, "") if "mean" in norm else "", "mean_value"),
+                    self._numbers(pick("scale_value", index, "") if "scale" in norm else "", "scale_value"),
                     tuple(int(d) for d in shape.split("x")) if shape else (),
-                    str(sources.get(name, sources.get("_default_value", ""))),
+                    sources.get(name, ""),
                     self._batch(pick("input_batch", index, "0")),
                     self._dtype(dtypes, folders, index, rt),
                 )
             )
         return tuple(inputs)
 
-    def _lint_input(self, name: str, rt: str, index: int, columns: Mapping[str, list[str]]) -> None:
-        norm = columns["norm_type"][index] if index < len(columns["norm_type"]) else "no_preprocess"
-        for key, word in (("mean_value", "mean"), ("scale_value", "scale")):
-            values = columns[key]
-            given = index < len(values) and values[index] not in ("", "None")
-            if given and word not in norm:
-                text = f"{key} of {name} is ignored: norm_type is {norm or 'no_preprocess'}."
-                add_warning(self._result, "CONFIG_PREPROCESS_CONTRADICTION", text, key, f"Set norm_type: data_{word}.")
-            if not given and word in norm:
-                text = f"norm_type of {name} is {norm} but {key} is missing."
-                add_error(self._result, "CONFIG_PREPROCESS_CONTRADICTION", text, key)
-        layout = columns["input_layout_rt"]
-        if rt == "nv12" and index < len(layout) and layout[index]:
-            text = f"input_layout_rt of {name} is ignored for nv12."
-            add_warning(self._result, "CONFIG_KEY_IGNORED", text, "input_layout_rt", "Leave it out.")
+    def _sources(self, names: list[str]) -> dict[str, str]:
+        given = self._compiler.get("input_source")
+        if given in (None, ""):
+            return {}
+        if not isinstance(given, Mapping):
+            text = "input_source must be a mapping of input name to source."
+            add_error(self._result, "CONFIG_VALUE", text, "input_source", "Write it like {'image': 'pyramid'}.")
+            return {}
+        for name in given:
+            if names and name not in names:
+                text = f"input_source names {name}, which input_name does not."
+                add_error(self._result, "INPUT_NAME_UNKNOWN", text, str(name), "Use the input names of the model.")
+        return {str(name): str(source) for name, source in given.items()}
 
     def _dtype(self, dtypes: tuple[str, ...], folders: tuple[str, ...], index: int, rt: str) -> str:
         asked = dtypes[index] if index < len(dtypes) else ""
@@ -196,10 +204,12 @@ class _Reader:
                 "preprocess_on",
                 "Build the dataset with `boardlift dataset` and leave the key out.",
             )
+        method = str(section.get("calibration_type") or "default")
+        share, per_channel = self._share(section, "max_percentile"), self._flag(section, "per_channel", False)
         return CalibrationSpec(
-            str(section.get("calibration_type") or "default"),
-            self._share(section, "max_percentile"),
-            self._flag(section, "per_channel", False),
+            method,
+            share if method == "max" else 0.0,  # the tool ignores both elsewhere
+            per_channel and method not in ("default", "mix"),
             tuple(w.strip() for w in re.split(r"[,;]", str(section.get("optimization") or "")) if w.strip()),
             _words(section.get("run_on_cpu")),
             _words(section.get("run_on_bpu")),
@@ -212,7 +222,7 @@ class _Reader:
             add_error(
                 self._result,
                 "CORE_NUM_UNSUPPORTED",
-                f"core_num is {cores}; the chip has one core.",
+                f"core_num is {cores!r}; the chip has one core.",
                 "core_num",
                 "Set core_num: 1.",
             )
@@ -232,7 +242,7 @@ class _Reader:
         return CompilerKnobs(
             str(section.get("optimize_level") or "O0"),
             mode,
-            self._whole(section, "balance_factor"),
+            self._whole(section, "balance_factor") if mode == "balance" else 0,
             self._flag(section, "debug", True),
             self._whole(section, "max_time_per_fc"),
             self._whole(section, "jobs"),

@@ -89,7 +89,13 @@ def _node_info(override: NodeOverride) -> dict[str, str]:
 
 
 def _numbers(values: tuple[float, ...]) -> str:
-    return " ".join(f"{v:.9g}" for v in values) if values else "None"
+    return " ".join(_number(v) for v in values) if values else "None"
+
+
+def _number(value: float) -> str:
+    """Write the shortest text that reads back as the same number."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def _shape(shape: tuple[int, ...]) -> str:
