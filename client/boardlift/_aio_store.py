@@ -97,7 +97,7 @@ class Store:
                         retry.succeeded()
                     return download.finish()
                 except grpc.aio.AioRpcError as error:
-                    await asyncio.sleep(retry.pause_s(from_rpc_error(error)))
+                    await asyncio.sleep(retry.pause_s(self._failure(error)))
         finally:
             download.abandon()
 
@@ -115,10 +115,13 @@ class Store:
             try:
                 return await method(request, timeout=timeout_s or self._timeout_s, metadata=self._metadata)
             except grpc.aio.AioRpcError as error:
-                failure = from_rpc_error(error)
+                failure = self._failure(error)
                 if retry.repeated and failure.reason == done_when:
                     return None
                 await asyncio.sleep(retry.pause_s(failure))
+
+    def _failure(self, error: grpc.aio.AioRpcError) -> BoardliftError:
+        return from_rpc_error(error, self.connection.address)
 
     async def _send(self, upload: _transfer.Upload) -> None:
         retry, restarts = Retry(self._patience_s), _transfer.RESTARTS
@@ -133,14 +136,14 @@ class Store:
                 await self._artifacts.UploadArtifact(messages, timeout=timeout_s, metadata=self._metadata)
                 return
             except grpc.aio.AioRpcError as error:
-                failure = _upload_error(error)
+                failure = _upload_error(error, self.connection.address)
                 if isinstance(failure, InvalidInputError) and failure.reason in _transfer.RESTARTABLE and restarts:
                     restarts -= 1
                     continue
                 await asyncio.sleep(retry.pause_s(failure))
 
 
-def _upload_error(error: grpc.aio.AioRpcError) -> BoardliftError:
+def _upload_error(error: grpc.aio.AioRpcError, address: str) -> BoardliftError:
     """Turn a failed upload into an exception.
 
     When the server ends a call while a chunk is on its way, grpc.aio may report its own failed write instead of the
@@ -148,4 +151,4 @@ def _upload_error(error: grpc.aio.AioRpcError) -> BoardliftError:
     """
     if error.code() is grpc.StatusCode.INTERNAL and error.details() == "Internal error from Core":
         return UnavailableError("The upload broke off.", reason="UPLOAD_BROKEN", remedy="Try again.")
-    return from_rpc_error(error)
+    return from_rpc_error(error, address)

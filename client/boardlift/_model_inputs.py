@@ -1,9 +1,10 @@
-"""Read names and shapes of an ONNX model's inputs, without the onnx library."""
+"""Read names, shapes and origins of an ONNX model's inputs, without the onnx library."""
 
 from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from boardlift._external_data import _fields, _varint
@@ -11,7 +12,25 @@ from boardlift.errors import InvalidInputError
 
 # Field numbers of the public ONNX format.
 _GRAPH, _INPUT, _INITIALIZER, _INITIALIZER_NAME = 7, 11, 5, 8
-_TYPE, _TENSOR_TYPE, _SHAPE, _DIM = 2, 1, 2, 1
+_TYPE, _TENSOR_TYPE, _SHAPE, _DIM, _PROPERTY = 2, 1, 2, 1, 4
+_ORIGIN = "boardlift.origin"
+"""Property in which the transform keeps the name that an input of its own had in the user's model."""
+
+
+def read_input_origins(model: Path) -> dict[str, str]:
+    """Return the inputs that a transform has renamed: name -> name in the model as the user has it.
+
+    Raises:
+        InvalidInputError: The file is not ONNX (`MODEL_UNREADABLE`).
+    """
+    with _open_model(model) as view:
+        return {
+            _text(item, 1): _text(pair, 2)
+            for graph in _bodies(view, _GRAPH)
+            for item in _bodies(graph, _INPUT)
+            for pair in _bodies(item, _PROPERTY)
+            if _text(pair, 1) == _ORIGIN
+        }
 
 
 def read_input_shapes(model: Path) -> dict[str, tuple[int, ...]]:
@@ -20,10 +39,16 @@ def read_input_shapes(model: Path) -> dict[str, tuple[int, ...]]:
     Raises:
         InvalidInputError: The file is not ONNX (`MODEL_UNREADABLE`).
     """
+    with _open_model(model) as view:
+        return {name: shape for graph in _bodies(view, _GRAPH) for name, shape in _inputs(graph)}
+
+
+@contextmanager
+def _open_model(model: Path) -> Iterator[memoryview]:
+    """Map a model; whatever goes wrong in reading it is the file's fault."""
     try:
         with model.open("rb") as file:
-            view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        return {name: shape for graph in _bodies(view, _GRAPH) for name, shape in _inputs(graph)}
+            yield memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError, IndexError) as error:
         raise InvalidInputError(
             f"{model.name} can't be read as an ONNX model: {error}.",
@@ -34,13 +59,17 @@ def read_input_shapes(model: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _inputs(graph: memoryview) -> Iterator[tuple[str, tuple[int, ...]]]:
-    weights = {bytes(n) for tensor in _bodies(graph, _INITIALIZER) for n in _bodies(tensor, _INITIALIZER_NAME)}
+    weights = {_text(tensor, _INITIALIZER_NAME) for tensor in _bodies(graph, _INITIALIZER)}
     for item in _bodies(graph, _INPUT):
-        name = b"".join(bytes(body) for body in _bodies(item, 1))
+        name = _text(item, 1)
         tensors = (tensor for kind in _bodies(item, _TYPE) for tensor in _bodies(kind, _TENSOR_TYPE))
         shapes = (shape for tensor in tensors for shape in _bodies(tensor, _SHAPE))
         if name not in weights:
-            yield name.decode("utf-8"), tuple(_size(dim) for shape in shapes for dim in _bodies(shape, _DIM))
+            yield name, tuple(_size(dim) for shape in shapes for dim in _bodies(shape, _DIM))
+
+
+def _text(message: memoryview, field: int) -> str:
+    return b"".join(bytes(body) for body in _bodies(message, field)).decode("utf-8")
 
 
 def _size(dim: memoryview) -> int:

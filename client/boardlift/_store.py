@@ -126,7 +126,7 @@ class Store:
                         retry.succeeded()
                     return download.finish()
                 except grpc.RpcError as error:
-                    time.sleep(retry.pause_s(convert_error(error)))
+                    time.sleep(retry.pause_s(self._failure(error)))
         finally:
             download.abandon()
 
@@ -154,10 +154,13 @@ class Store:
             try:
                 return method(request, timeout=timeout_s or self._timeout_s, metadata=self._metadata)
             except grpc.RpcError as error:
-                failure = convert_error(error)
+                failure = self._failure(error)
                 if retry.repeated and failure.reason == done_when:
                     return None
                 time.sleep(retry.pause_s(failure))
+
+    def _failure(self, error: grpc.RpcError) -> BoardliftError:
+        return convert_error(error, self.connection.address)
 
     def _send(self, upload: _transfer.Upload) -> None:
         retry, restarts = self._retry(), _transfer.RESTARTS
@@ -172,13 +175,13 @@ class Store:
                 self._artifacts.UploadArtifact(messages, timeout=timeout_s, metadata=self._metadata)
                 return
             except grpc.RpcError as error:
-                failure = convert_error(error)
+                failure = self._failure(error)
                 if isinstance(failure, InvalidInputError) and failure.reason in _transfer.RESTARTABLE and restarts:
                     restarts -= 1
                     continue
                 time.sleep(retry.pause_s(failure))
 
 
-def convert_error(error: grpc.RpcError) -> BoardliftError:
-    """Turn a failed sync call into the exception its status means."""
-    return from_rpc_error(cast(grpc.Call, error))
+def convert_error(error: grpc.RpcError, address: str = "") -> BoardliftError:
+    """Turn a failed sync call of somebody at an address into the exception that its status means."""
+    return from_rpc_error(cast(grpc.Call, error), address)

@@ -29,7 +29,7 @@ from boardlift._requests import Model, RunOptions
 from boardlift._retry import Retry
 from boardlift._watch import Watch
 from boardlift.connection import Connection
-from boardlift.errors import InternalError, from_rpc_error
+from boardlift.errors import InternalError
 from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, JobPlan, LogLine, Progress, ServerInfo, Variant
 from boardlift.v1 import board_agent_pb2, job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
 
@@ -130,7 +130,7 @@ class Client(Store):
                         return
                 await asyncio.sleep(watch.close_stream())
             except grpc.aio.AioRpcError as error:
-                await asyncio.sleep(watch.pause_s(from_rpc_error(error)))
+                await asyncio.sleep(watch.pause_s(self._failure(error)))
             finally:
                 call.cancel()
 
@@ -180,7 +180,7 @@ class Client(Store):
                 elif on_event and event.HasField("log"):
                     on_event(LogLine(event.log.text, event.log.source))
         except grpc.aio.AioRpcError as error:
-            raise from_rpc_error(error) from error
+            raise self._failure(error) from error
         finally:
             call.cancel()
         raise InternalError("The server ended its answer without a result.", reason="NO_RESULT", remedy="Try again.")

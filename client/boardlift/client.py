@@ -27,7 +27,7 @@ from boardlift._deadline import Deadline
 from boardlift._job import ArtifactFile, Job
 from boardlift._requests import Model, RunOptions
 from boardlift._retry import Retry
-from boardlift._store import Store, convert_error
+from boardlift._store import Store
 from boardlift._watch import Watch
 from boardlift.connection import Connection
 from boardlift.errors import InternalError
@@ -171,7 +171,7 @@ class Client(Store):
                         return
                 time.sleep(watch.close_stream())
             except grpc.RpcError as error:
-                time.sleep(watch.pause_s(convert_error(error)))
+                time.sleep(watch.pause_s(self._failure(error)))
             finally:
                 call.cancel()
 
@@ -233,7 +233,7 @@ class Client(Store):
                 elif on_event and event.HasField("log"):
                     on_event(LogLine(event.log.text, event.log.source))
         except grpc.RpcError as error:
-            raise convert_error(error) from error
+            raise self._failure(error) from error
         finally:
             call.cancel()
         raise InternalError("The server ended its answer without a result.", reason="NO_RESULT", remedy="Try again.")

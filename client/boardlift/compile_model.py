@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boardlift._model_inputs import read_input_origins, read_input_shapes
 from boardlift._requests import to_ref
 from boardlift._store import Store
 from boardlift._transfer import safe_name
@@ -224,19 +225,36 @@ def read_folders(
     return TakenSamples(build_from_raw_folders(folders))
 
 
-def fit_names(dataset: Dataset, shapes: Mapping[str, tuple[int, ...]]) -> TakenSamples:
-    """Give the only array of a dataset the name of a model's only input: transforms rename inputs.
+def fit_names(dataset: Dataset, model: Path) -> TakenSamples:
+    """Give samples of inputs that a transform has renamed the names of the transformed model.
 
     Whether the samples fit in shape and type is for the service to say.
+
+    Raises:
+        InvalidInputError: An input has no samples, by this name or the one in the user's model
+            (`DATASET_INPUT_MISSING`, as a job says).
     """
     from boardlift.datasets import Dataset
 
-    if len(dataset.arrays) != 1 or len(shapes) != 1 or dataset.arrays.keys() == shapes.keys():
+    origins = read_input_origins(model)
+    taken, findings = {}, []
+    for name in read_input_shapes(model):
+        old = name if name in dataset.arrays else origins.get(name, name)
+        if old not in dataset.arrays:
+            raise InvalidInputError(
+                f"The dataset has no array for input {name} (it has {', '.join(dataset.arrays) or 'none'}).",
+                reason="DATASET_INPUT_MISSING",
+                remedy="Name the arrays as the model names its inputs: boardlift dataset arrays"
+                f" {name}=SAMPLES.npy --out data.npz.",
+                metadata={"input": name},
+            )
+        taken[name] = dataset.arrays[old]
+        if old != name:
+            text = f"Samples of {old} are taken for {name}: so the transform has renamed it."
+            findings.append(Finding("INPUT_NAME_TAKEN", "note", text, name))
+    if not findings:
         return TakenSamples(dataset)
-    (old, array), (new,) = *dataset.arrays.items(), tuple(shapes)
-    renamed = Dataset({new: array}, {k: v for k, v in dataset.document.items() if k == "split"})
-    finding = Finding("INPUT_NAME_TAKEN", "note", f"Samples of {old} are taken for the model's only input {new}.", new)
-    return TakenSamples(renamed, [finding])
+    return TakenSamples(Dataset(taken, {k: v for k, v in dataset.document.items() if k == "split"}), findings)
 
 
 def _read_yaml(yaml: Path) -> str:

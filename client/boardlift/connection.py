@@ -16,8 +16,6 @@ import grpc
 from boardlift.errors import InvalidInputError
 
 DEFAULT_SERVER = "127.0.0.1:7400"
-DEFAULT_TRANSFORM = "127.0.0.1:7401"
-DEFAULT_COMPILER = "127.0.0.1:7402"
 DEFAULT_AGENT = "127.0.0.1:7403"
 
 OPTIONS = (
@@ -83,6 +81,19 @@ class Connection:
     def to(self, server: str) -> Connection:
         """Return the same way to another server."""
         return replace(self, server=server)
+
+    def beside(self, offset: int) -> str:
+        """Return the server `offset` ports after this one on its machine, in the same scheme.
+
+        Local stacks and compose files put the transform service (1) and the compiler service (2) there. Where no port
+        is named it counts from the default one.
+        """
+        scheme, mark, rest = self.server.rpartition("://")
+        host, _, port = rest.rstrip("/").rpartition(":")
+        if not host or not port.isdecimal():
+            host, port = ("127.0.0.1", "") if rest.startswith("unix:") else (rest.rstrip("/"), "")
+        first = int(port or DEFAULT_SERVER.rpartition(":")[2])
+        return f"{scheme}{mark}{host}:{first + offset}"
 
     @property
     def address(self) -> str:

@@ -47,6 +47,20 @@ def test_arguments_win_over_the_environment_and_the_environment_over_defaults(tm
 
 
 @pytest.mark.parametrize(
+    ("server", "transform"),
+    [
+        ("127.0.0.1:7400", "127.0.0.1:7401"),
+        ("http://orchestrator:7500/", "http://orchestrator:7501"),
+        ("https://lab.example", "https://lab.example:7401"),
+        ("[::1]:7400", "[::1]:7401"),
+        ("unix:/tmp/x", "127.0.0.1:7401"),
+    ],
+)
+def test_stage_services_are_looked_for_beside_the_orchestrator(server, transform):
+    assert Connection(server).beside(1) == transform
+
+
+@pytest.mark.parametrize(
     ("server", "tls", "address"),
     [
         ("127.0.0.1:7400", False, "127.0.0.1:7400"),

@@ -174,6 +174,21 @@ STATUS_TO_EXCEPTION: dict[grpc.StatusCode, type[BoardliftError]] = {
 }
 
 
+# What gRPC's texts contain -> what it means, the most telling first.
+_CAUSES = (
+    ("DNS resolution failed", "this name is not known"),
+    ("WRONG_VERSION_NUMBER", "it does not speak TLS; http:// in front of the address does without"),
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not signed by a CA that is trusted here"),
+    ("Hostname Verification", "its certificate is for another name"),
+    ("andshake", "the TLS handshake fails"),
+    ("Connection refused", "the connection is refused"),
+    ("Broken pipe", "the connection broke; does it want TLS (https://)?"),
+    ("Socket closed", "the connection broke; does it want TLS (https://)?"),
+    ("timed out", "the connection timed out"),
+    ("unreachable", "there is no route to it"),
+)
+
+
 def to_status(error: BoardliftError, service: str = "") -> status_pb2.Status:
     """Build the `google.rpc.Status` for an error, with one ErrorInfo in the domain `<service>.boardlift`."""
     domain = f"{service}.{DOMAIN}" if service else DOMAIN
@@ -192,8 +207,13 @@ def to_status(error: BoardliftError, service: str = "") -> status_pb2.Status:
     return status_pb2.Status(code=code, message=error.message, details=details)
 
 
-def from_rpc_error(error: grpc.Call) -> BoardliftError:
-    """Turn a failed call (an RpcError that is a Call) into the exception it means; reason and remedy survive."""
+def from_rpc_error(error: grpc.Call, address: str = "") -> BoardliftError:
+    """Turn a failed call (an RpcError that is a Call) into the exception it means; reason and remedy survive.
+
+    Args:
+        error: The failed call.
+        address: Who was called; said where it was not the server that answered but gRPC itself.
+    """
     code = error.code()
     cls = STATUS_TO_EXCEPTION.get(code, InternalError)
     try:
@@ -206,7 +226,21 @@ def from_rpc_error(error: grpc.Call) -> BoardliftError:
         if detail.Unpack(info):
             metadata = dict(info.metadata)
             return cls(message, reason=info.reason, remedy=metadata.pop("remedy", ""), metadata=metadata)
+    if address and cls is UnavailableError:
+        return _unreachable(address, message)
+    if address and cls is DeadlineError:
+        return cls(f"{address} has not answered in time.", metadata={"address": address})
     return cls(message)
+
+
+def _unreachable(address: str, details: str) -> UnavailableError:
+    """Say who does not answer, and in a word why; gRPC's own text names resolvers and sub-channels."""
+    cause = next((words for mark, words in _CAUSES if mark in details), "the connection broke")
+    return UnavailableError(
+        f"Nothing answers at {address}: {cause}.",
+        remedy=f"Start what should listen on {address}, or correct the address.",
+        metadata={"address": address, "grpc": details[:500]},
+    )
 
 
 def _pack(message: Message) -> any_pb2.Any:

@@ -1,5 +1,7 @@
 """Every status code maps to one exception, and an error survives the way to its status and back."""
 
+from types import SimpleNamespace
+
 import grpc
 import pytest
 from google.rpc import error_details_pb2
@@ -23,3 +25,24 @@ def test_status_has_exactly_one_error_info_with_the_reason(cls):
     assert [(i.reason, i.domain, dict(i.metadata)) for i in infos] == [
         ("WHY", "compiler.boardlift", {"node": "a", "remedy": "do it"})
     ]
+
+
+@pytest.mark.parametrize(
+    ("details", "cause"),
+    [
+        (
+            "failed to connect; last error: UNKNOWN: ipv4:127.0.0.1:1: Connection refused (111)",
+            "refused",
+        ),
+        ("DNS resolution failed for nowhere:7400: C-ares status is not ARES_SUCCESS", "this name is not known"),
+        ("Ssl handshake failed (TSI_PROTOCOL_FAILURE): SSL_ERROR_SSL: WRONG_VERSION_NUMBER", "does not speak TLS"),
+        ("whatever else", "the connection broke"),
+    ],
+)
+def test_what_grpc_says_of_an_outage_becomes_who_and_why(details, cause):
+    call = SimpleNamespace(
+        code=lambda: grpc.StatusCode.UNAVAILABLE, details=lambda: details, trailing_metadata=lambda: ()
+    )
+    error = errors.from_rpc_error(call, "lab:7400")
+    assert isinstance(error, errors.UnavailableError) and cause in error.message and "lab:7400" in error.message
+    assert "ipv4" not in error.message and error.metadata["grpc"] == details and "lab:7400" in error.remedy

@@ -14,7 +14,7 @@ from typing import Any
 from boardlift._requests import to_ref
 from boardlift.errors import InvalidInputError
 from boardlift.stages import OnEvent, StageClient
-from boardlift.v1 import explore_pb2, explore_pb2_grpc, transform_pb2
+from boardlift.v1 import artifact_pb2, compiler_pb2, explore_pb2, explore_pb2_grpc, toolchain_pb2, transform_pb2
 
 NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
@@ -27,6 +27,23 @@ class PreparedForms:
     """Forms with their samples; the first is the baseline."""
     refused: transform_pb2.TransformResult | None = None
     """Transform that said no."""
+
+
+@dataclass
+class MadeForms:
+    """Forms that transform passes made, and what is to say of passes that made none."""
+
+    forms: list[explore_pb2.ModelForm] = field(default_factory=list)
+    """Forms with their samples."""
+    findings: list[toolchain_pb2.Finding] = field(default_factory=list)
+    """Passes that were refused or changed nothing."""
+
+    def say(self, code: str, passes: Sequence[str], what: str) -> None:
+        """Note why passes made no form."""
+        names = ", ".join(passes)
+        severity = toolchain_pb2.Finding.SEVERITY_NOTE
+        finding = toolchain_pb2.Finding(code=code, severity=severity, subject=names, message=f"Pass {names} {what}.")
+        self.findings.append(finding)
 
 
 class ExploreClient(StageClient):
@@ -78,6 +95,45 @@ class ExploreClient(StageClient):
             prepared.forms.append(_form(name, result, made_by))
         return prepared
 
+    def forms_with(
+        self,
+        model: Path,
+        data: Path,
+        spec: transform_pb2.TransformSpec,
+        passes: Sequence[str],
+        base: explore_pb2.ModelForm,
+        on_event: OnEvent | None = None,
+    ) -> MadeForms:
+        """Transform a model once more with each of some passes added behind its plan, and with all that change it.
+
+        Args:
+            model: The user's model.
+            data: Its dataset.
+            spec: How `base` was transformed.
+            passes: Passes to add.
+            base: The form without them; a pass that gives the same model is named in a finding.
+            on_event: Hears progress.
+        """
+        made = MadeForms()
+        useful: list[str] = []
+        plan = self._planned(model, spec) if passes else []
+        for added in [*((name,) for name in passes), ()]:
+            chosen = added or tuple(useful)
+            if not added and len(useful) < 2:
+                continue
+            own = transform_pb2.TransformSpec()
+            own.CopyFrom(spec)
+            own.passes.extend([*plan, *(transform_pb2.PassRequest(id=name) for name in chosen)])
+            result = self.transform(model, own, data, on_event)
+            if result.HasField("failure"):
+                made.say("PASS_REFUSED", chosen, f"is refused: {result.failure.message}")
+            elif result.model.sha256 == base.model.sha256:
+                made.say("PASS_CHANGES_NOTHING", chosen, "changes nothing here")
+            else:
+                useful.extend(added)
+                made.forms.append(_form(form_name(added[0] if added else "all-passes"), result, chosen))
+        return made
+
     def _planned(self, model: Path, spec: transform_pb2.TransformSpec) -> list[transform_pb2.PassRequest]:
         request = transform_pb2.PlanTransformRequest(model=self.source(model), spec=spec)
         plan = self._unary(transform_pb2.PlanTransformResponse, self._transform.PlanTransform, request, "transform")
@@ -85,8 +141,7 @@ class ExploreClient(StageClient):
 
     def estimate(self, compiled_model: Path) -> explore_pb2.EstimateLatencyResponse:
         """Estimate the latency of a compiled model."""
-        ref = to_ref(self._with_store(lambda store: store.push(compiled_model)))
-        request = explore_pb2.EstimateLatencyRequest(compiled_model=ref)
+        request = explore_pb2.EstimateLatencyRequest(compiled_model=self.push(compiled_model))
         return self._unary(explore_pb2.EstimateLatencyResponse, self._explore.EstimateLatency, request, "compiler")
 
     def measure_sensitivity(
@@ -111,6 +166,23 @@ class ExploreClient(StageClient):
         """Name what brings CPU nodes back to the BPU, and try it when asked."""
         result: explore_pb2.RemedyResult = self._stream(self._explore.TryRemedies, request, "compiler", on_event)
         return result
+
+    def simulate(
+        self, request: compiler_pb2.SimulateModelRequest, on_event: OnEvent | None = None
+    ) -> compiler_pb2.SimulateResult:
+        """Run a quantised model on samples, and compare the compiled code with it bit by bit."""
+        result: compiler_pb2.SimulateResult = self._stream(self._compiler.SimulateModel, request, "compiler", on_event)
+        return result
+
+    def push(self, path: Path) -> artifact_pb2.ArtifactRef:
+        """Upload a file."""
+        return to_ref(self._with_store(lambda store: store.push(path)))
+
+
+def untried_passes(result: explore_pb2.RemedyResult) -> list[str]:
+    """Return the transform passes that a result names as remedies and that no form was given for."""
+    named = (r.transform_pass for r in result.remedies if not r.HasField("variant"))
+    return list(dict.fromkeys(name for name in named if name))
 
 
 def form_plans(without: Sequence[str], extra: Sequence[str] = ()) -> list[tuple[str, tuple[str, ...], str]]:

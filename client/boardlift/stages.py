@@ -19,7 +19,7 @@ from boardlift import _convert
 from boardlift._external_data import find_external_files
 from boardlift._requests import Model, model_source, to_ref
 from boardlift._store import Store, convert_error
-from boardlift.connection import DEFAULT_AGENT, DEFAULT_COMPILER, DEFAULT_TRANSFORM, Connection
+from boardlift.connection import DEFAULT_AGENT, Connection
 from boardlift.errors import BoardliftError, InternalError, UnsupportedError
 from boardlift.models import Artifact, LogLine, Progress, ServerInfo
 from boardlift.v1 import (
@@ -56,16 +56,17 @@ class StageClient:
 
         Args:
             connection: How to reach the orchestrator; token and TLS are used for the others too.
-            transform: Address of the transform service; default BOARDLIFT_TRANSFORM, else 127.0.0.1:7401.
-            compiler: Address of the compiler service; default BOARDLIFT_COMPILER, else 127.0.0.1:7402.
+            transform: Address of the transform service; default BOARDLIFT_TRANSFORM, else the port after the
+                orchestrator's on its machine: 127.0.0.1:7401 beside 127.0.0.1:7400.
+            compiler: Address of the compiler service; default BOARDLIFT_COMPILER, else the port after that one.
             board: Address of a board agent; default BOARDLIFT_AGENT, else 127.0.0.1:7403.
             environ: Environment to read; default the process's.
         """
         env = os.environ if environ is None else environ
         self._connection = connection or Connection.from_environment(environ=env)
         addresses = {
-            "transform": transform or env.get("BOARDLIFT_TRANSFORM") or DEFAULT_TRANSFORM,
-            "compiler": compiler or env.get("BOARDLIFT_COMPILER") or DEFAULT_COMPILER,
+            "transform": transform or env.get("BOARDLIFT_TRANSFORM") or self._connection.beside(1),
+            "compiler": compiler or env.get("BOARDLIFT_COMPILER") or self._connection.beside(2),
             "board": board or env.get("BOARDLIFT_AGENT") or DEFAULT_AGENT,
         }
         self._ways = {name: self._connection.to(address) for name, address in addresses.items()}
@@ -185,12 +186,15 @@ class StageClient:
         except UnsupportedError:
             return use(self._stores[1])
 
+    def _failure(self, error: grpc.RpcError, service: str) -> BoardliftError:
+        return convert_error(error, self._ways[service].address)
+
     def _unary(self, kind: type[T], method: Callable[..., T], request: Any, service: str) -> T:
         """Make one call that answers with a `kind`."""
         try:
             return method(request, timeout=300, metadata=self._ways[service].metadata())
         except grpc.RpcError as error:
-            raise convert_error(error) from error
+            raise self._failure(error, service) from error
 
     def _stream(self, method: Any, request: Any, service: str, on_event: OnEvent | None) -> Any:
         """Follow a stage to its result; leaving early (Ctrl-C) has the service stop its tool."""
@@ -207,7 +211,7 @@ class StageClient:
                 elif on_event and kind == "log":
                     on_event(LogLine(message.log.text, message.log.source))
         except grpc.RpcError as error:
-            raise convert_error(error) from error
+            raise self._failure(error, service) from error
         except KeyboardInterrupt:
             self._cancel_execution(service, execution)
             raise

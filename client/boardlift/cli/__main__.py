@@ -25,11 +25,23 @@ from boardlift.errors import (
     InvalidInputError,
     NotFoundError,
     PermissionDeniedError,
+    PreconditionError,
     UnauthenticatedError,
     UnavailableError,
 )
 
 _USER = (InvalidInputError, NotFoundError, AlreadyExistsError, PermissionDeniedError, UnauthenticatedError)
+_USER_REASONS = (
+    "ARTIFACT_MISSING",
+    "BOARDS_LONG_GONE",
+    "BOARD_LEASED",
+    "BOARD_ONLINE",
+    "GOVERNOR_NOT_PERMITTED",
+    "JOB_NOT_ENDED",
+    "NOTHING_COMPILED",
+    "NO_SAMPLES",
+)
+"""Preconditions that are the user's to change; others, such as a missing toolchain, are the machinery's."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -69,7 +81,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def code_of(error: BoardliftError) -> int:
     """Return the exit code for an error."""
-    if isinstance(error, _USER):
+    if isinstance(error, _USER) or (isinstance(error, PreconditionError) and error.reason in _USER_REASONS):
         return INPUT_WRONG
     if isinstance(error, CancelledError):
         return CANCELLED
@@ -79,8 +91,8 @@ def code_of(error: BoardliftError) -> int:
 def _report(session: Session, error: BoardliftError, code: int) -> int:
     if session.debug:
         traceback.print_exc()
-    if isinstance(error, UnavailableError) and not error.remedy:
-        error.remedy = START
+    if isinstance(error, UnavailableError) and ("grpc" in error.metadata or not error.remedy):
+        error.remedy = START  # nobody answered: the whole stack may be down
     Output(json_mode=session.json).error(error)
     return code
 

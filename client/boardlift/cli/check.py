@@ -10,11 +10,14 @@ from boardlift import _convert
 from boardlift._outcome import FAIL, INPUT_WRONG
 from boardlift._requests import RunOptions, transform_spec
 from boardlift.cli.explore_options import Exploration
+from boardlift.cli.explore_output import print_islands
 from boardlift.cli.parse import parse_freeze, parse_shapes, split_names
 from boardlift.cli.remedies import explore_remedies
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.cli.stage_output import StageLines, print_check, print_findings
+from boardlift.explore import ExploreClient
 from boardlift.message_json import message_to_plain
+from boardlift.v1 import explore_pb2
 
 
 @click.command(cls=Command)
@@ -46,34 +49,44 @@ def check(
     if try_remedies:
         if not data:
             raise click.UsageError("--try-remedies builds the model and needs --data DATASET.npz")
-        if skip_passes or frozen or every_node:
-            raise click.UsageError(
-                "--try-remedies takes none of --skip-pass, --freeze, --all; `boardlift remedies --without-pass` starts"
-                " without a pass"
-            )
-        return explore_remedies(session, Exploration(model, data, outputs, shapes, target), precision or "int8")
+        if every_node:
+            raise click.UsageError("--try-remedies lists the nodes on the CPU; it does not go with --all")
+        exploration = Exploration(model, data, outputs, shapes, target, frozen, skip_passes)
+        return explore_remedies(session, exploration, precision or "int8")
     options = RunOptions(
         target=target,
         outputs=split_names(outputs),
         input_shapes=parse_shapes(shapes),
-        skip_passes=skip_passes,
+        skip_passes=split_names(skip_passes),
         freeze=parse_freeze(frozen),
     )
     spec = transform_spec(options)
     spec.precision = precision or ""
-    with session.stages() as stages:
+    with ExploreClient(session.connection) as stages:
         transformed = stages.transform(model, spec, None, StageLines(session.output, "transform"))
         if transformed.HasField("failure"):
             return _refused(session, transformed, INPUT_WRONG)
         result = stages.check(transformed.model, target, StageLines(session.output, "check"))
-    if result.HasField("failure"):
-        return _refused(session, result, FAIL)
+        if result.HasField("failure"):
+            return _refused(session, result, FAIL)
+        form = explore_pb2.ModelForm(name="as-planned", model=transformed.model)
+        request = explore_pb2.TryRemediesRequest(form=form, target=target)
+        request.variant.preset = spec.precision
+        helps = stages.try_remedies(request, StageLines(session.output, "remedies"))
+    if helps.HasField("failure"):
+        return _refused(session, helps, FAIL)
     if session.json:
-        session.output.emit({"transform": message_to_plain(transformed), "check": message_to_plain(result)})
+        answers = {"transform": transformed, "check": result, "remedies": helps}
+        session.output.emit({name: message_to_plain(answer) for name, answer in answers.items()})
         return 0
     for text in transformed.assumptions:
         session.output.line(f"assumed: {text}")
     print_check(session.output, result, every_node)
+    print_islands(session.output, helps.islands)
+    if helps.remedies:
+        rows = [(r.name, r.kind, ", ".join(r.nodes), r.message) for r in helps.remedies]
+        session.output.table(("what may help", "kind", "for", ""), rows)
+        session.output.line("--try-remedies --data DATASET.npz builds each and ranks them.")
     return 0
 
 

@@ -119,7 +119,7 @@ def _from_yaml(model: Path | None, yaml: Path, answer: compiler_pb2.ConvertConfi
     found = model or locate_model(yaml, answer)
     shapes = read_input_shapes(found)
     name_inputs(answer.variant, shapes)
-    samples = _read_data(data, shapes) if data else read_folders(yaml, answer, shapes)
+    samples = _read_data(data, found) if data else read_folders(yaml, answer, shapes)
     return Build(found, [answer.variant], samples, [_convert.to_finding(f) for f in answer.findings])
 
 
@@ -135,15 +135,14 @@ def _from_options(model: Path | None, given: dict[str, Any]) -> Build:
         level=given["level"] or "",
         purpose=given["purpose"] or "",
     )
-    shapes = read_input_shapes(model)
-    samples = _read_data(given["data"], shapes) if given["data"] else TakenSamples()
+    samples = _read_data(given["data"], model) if given["data"] else TakenSamples()
     return Build(model, [variant_spec(variant) for variant in variants], samples)
 
 
-def _read_data(data: str, shapes: dict[str, tuple[int, ...]]) -> TakenSamples:
+def _read_data(data: str, model: Path) -> TakenSamples:
     from boardlift.datasets import read_dataset
 
-    return fit_names(read_dataset(data_path(data)), shapes)
+    return fit_names(read_dataset(data_path(data)), model)
 
 
 def _compile_all(

@@ -72,7 +72,17 @@ def test_only_calibration_samples_are_sent(boardlift, server, model, data):
     assert sent_samples(server)[1]["obs"].shape == (30, 3)
 
 
-def test_the_only_array_is_taken_for_the_only_input_and_that_is_said(boardlift, server, model, tmp_path):
+def test_samples_of_another_name_are_refused_as_a_job_refuses_them(boardlift, model, tmp_path):
+    np.savez(tmp_path / "d.npz", observation=np.ones((4, 3), np.float32))
+    ended = boardlift("compile", model, "--data", tmp_path / "d.npz")
+    assert ended.code == 2 and "DATASET_INPUT_MISSING" in ended.err and "it has observation" in ended.err
+
+
+def test_samples_of_an_input_that_a_transform_renamed_are_taken_and_that_is_said(boardlift, server, model, tmp_path):
+    pair = b"\x0a\x10boardlift.origin\x12\x0bobservation"
+    item = INPUT + b"\x22" + bytes([len(pair)]) + pair
+    graph = b"\x12\x01g\x5a" + bytes([len(item)]) + item
+    model.write_bytes(b"\x08\x07\x3a" + bytes([len(graph)]) + graph)
     np.savez(tmp_path / "d.npz", observation=np.ones((4, 3), np.float32))
     ended = boardlift("compile", model, "--data", tmp_path / "d.npz")
     assert ended.code == 0 and "INPUT_NAME_TAKEN" in ended.out

@@ -93,12 +93,9 @@ def _ask(name: str, address: str, ask: Callable[[], ServerInfo]) -> Iterator[Che
         info = ask()
         received = time.time()
     except BoardliftError as error:
-        yield Check(
-            name,
-            "missing",
-            f"{address}: {error.message.splitlines()[0]}",
-            error.remedy or _START_ONE.format(_VARIABLES[name]),
-        )
+        unanswered = "grpc" in error.metadata or not error.remedy
+        remedy = _START_ONE.format(_VARIABLES[name]) if unanswered else error.remedy
+        yield Check(name, "missing", f"{address}: {error.message.splitlines()[0]}", remedy)
         return
     slots = f", {info.busy_slots} of {info.slots} slots busy" if info.slots else ""
     yield Check(name, "ok", f"{address}: {info.name} {info.version}{slots}")

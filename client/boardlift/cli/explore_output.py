@@ -38,10 +38,7 @@ def print_estimate(output: Output, answer: explore_pb2.EstimateLatencyResponse) 
     output.line()
     for figure in answer.figures:
         output.line(f"{figure.name}: {figure_text(_convert.to_figure(figure))} ({figure.source})")
-    for island in answer.islands:
-        cost = number(island.figures, "handover_us", 1)
-        place = f"splits the BPU, about {cost} us" if island.splits else "at an end of the model"
-        output.line(f"CPU island, {place}: {', '.join(island.nodes)}")
+    print_islands(output, answer.islands)
     output.line(f"relation: {answer.relation}")
     print_findings(output, answer.findings)
 
@@ -128,22 +125,43 @@ def print_search(output: Output, result: explore_pb2.SearchResult) -> None:
     print_findings(output, result.findings)
 
 
+def print_islands(output: Output, islands: Iterable[explore_pb2.CpuIsland]) -> None:
+    """Print runs of CPU operators with what leaving the BPU for them costs."""
+    for island in islands:
+        cost, low, high = (
+            number(island.figures, name, 0) for name in ("handover_us", "handover_low_us", "handover_high_us")
+        )
+        place = (
+            f"splits the BPU, about {cost} us a frame ({low} to {high}, estimated)"
+            if island.splits
+            else "at an end of the model, no handover"
+        )
+        output.line(f"CPU island, {place}: {', '.join(island.nodes)}")
+
+
 def print_remedies(output: Output, result: explore_pb2.RemedyResult) -> None:
-    """Print CPU nodes with reasons and remedies, tried ones by gain."""
-    nodes = [(n.node, n.type, n.reason, ", ".join(n.remedies)) for n in result.cpu_nodes]
-    if not nodes:
+    """Print CPU nodes with reasons, islands with their cost, and remedies, tried ones by gain."""
+    if result.cpu_nodes:
+        nodes = [(n.node, n.type, n.reason, ", ".join(n.remedies)) for n in result.cpu_nodes]
+        output.table(("on the CPU", "type", "why", "remedies"), nodes)
+        output.line()
+        print_islands(output, result.islands)
+    else:
         output.line("No node runs on the CPU.")
-        return
-    output.table(("on the CPU", "type", "why", "remedies"), nodes)
-    output.line()
-    base = latency_cells(result.baseline)
-    rows = [("as it is", "", "", *base, str(result.baseline.bpu_subgraphs), "")]
-    for remedy in result.remedies:
-        gain = f"{remedy.gain_us:+.0f}" if remedy.HasField("gain_us") else ""
-        state = remedy.failure.code or ("" if remedy.tried else "not tried")
-        cells = latency_cells(remedy.latency)
-        rows.append((remedy.name, remedy.kind, gain, *cells, str(remedy.latency.bpu_subgraphs or ""), state))
-    output.table(("remedy", "kind", "gain us, estimated", *LATENCY, "subgraphs", ""), rows)
-    for remedy in result.remedies:
-        output.line(f"{remedy.name}: {remedy.message}")
+    if result.remedies:
+        output.line()
+        base = latency_cells(result.baseline)
+        rows = [("as it is", "", "", *base, str(result.baseline.bpu_subgraphs), "")]
+        rows += [_remedy_row(remedy, result) for remedy in result.remedies]
+        output.table(("remedy", "kind", "gain us, estimated", *LATENCY, "subgraphs", ""), rows)
+        for remedy in result.remedies:
+            output.line(f"{remedy.name}: {remedy.message}")
     print_findings(output, result.findings)
+
+
+def _remedy_row(remedy: explore_pb2.Remedy, result: explore_pb2.RemedyResult) -> tuple[str, ...]:
+    gain = f"{remedy.gain_us:+.0f}" if remedy.HasField("gain_us") else ""
+    idle = any(f.code == "PASS_CHANGES_NOTHING" and f.subject == remedy.transform_pass for f in result.findings)
+    state = remedy.failure.code or ("" if remedy.tried else "changes nothing" if idle else "not tried")
+    subgraphs = str(remedy.latency.bpu_subgraphs or "")
+    return remedy.name, remedy.kind, gain, *latency_cells(remedy.latency), subgraphs, state

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
 from boardlift._outcome import FAIL, INPUT_WRONG
 from boardlift.cli.explore_options import Exploration, exploration_options, report_refusal
 from boardlift.cli.explore_output import print_remedies
-from boardlift.cli.parse import split_names
+from boardlift.cli.parse import data_path, split_names
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.cli.stage_output import StageLines
-from boardlift.explore import ExploreClient
+from boardlift.explore import ExploreClient, untried_passes
 from boardlift.message_json import message_to_plain
 from boardlift.v1 import explore_pb2
 
@@ -30,11 +29,7 @@ from boardlift.v1 import explore_pb2
 @pass_session
 def remedies(
     session: Session,
-    model: Path,
-    data: str,
-    outputs: tuple[str, ...],
-    shapes: tuple[str, ...],
-    target: str,
+    exploration: Exploration,
     precision: str,
     without: tuple[str, ...],
     extra: tuple[str, ...],
@@ -42,7 +37,6 @@ def remedies(
     level: str,
 ) -> int:
     """Say why nodes of MODEL run on the CPU and what helps, by building every remedy."""
-    exploration = Exploration(model, data, outputs, shapes, target)
     return explore_remedies(
         session, exploration, precision, split_names(without), split_names(extra), dry_run=dry_run, level=level
     )
@@ -68,6 +62,8 @@ def explore_remedies(
         extra: Passes to try on top.
         dry_run: Name remedies, try none.
         level: Optimise level of the builds.
+
+    Passes that the compiler names as remedies are run and tried as well, each alone and all together.
     """
     with ExploreClient(session.connection) as client:
         prepared = exploration.prepare(session, client, without, extra)
@@ -77,12 +73,23 @@ def explore_remedies(
             form=prepared.forms[0],
             alternatives=prepared.forms[1:],
             target=exploration.target,
-            try_remedies=not dry_run,
             optimize_level=level,
         )
         request.variant.preset = precision
         request.variant.calibration.method = "max"
-        result = client.try_remedies(request, StageLines(session.output, "remedies"))
+        request.variant.inputs.extend(exploration.input_specs)
+        lines = StageLines(session.output, "remedies")
+        result = client.try_remedies(request, lines)
+        if not dry_run and not result.HasField("failure"):
+            spec = exploration.spec
+            spec.skip_passes.extend(without)
+            made = client.forms_with(
+                exploration.model, data_path(exploration.data), spec, untried_passes(result), request.form, lines
+            )
+            request.alternatives.extend(made.forms)
+            request.try_remedies = True
+            result = client.try_remedies(request, lines)
+            result.findings.extend(made.findings)
     if result.HasField("failure"):
         return report_refusal(session, result, INPUT_WRONG if result.failure.user_fault else FAIL)
     if session.json:

@@ -65,7 +65,7 @@ _METHODS = click.Choice(["default", "mix", "kl", "max", "skip"])
 @click.option("--timeout", type=float, default=None, help="Seconds to wait for it here; then the job goes on.")
 @click.option("-o", "--out", type=click.Path(path_type=Path, file_okay=False), help="Save the result's files here.")
 @click.option("--detach", is_flag=True, help="Print the job's id and return.")
-@click.option("--plan", is_flag=True, help="Say what would be done; nothing is created.")
+@click.option("--plan", is_flag=True, help="Say what would be done; no job is created, model and samples are uploaded.")
 @pass_session
 def run(session: Session, model: Path, variants: tuple[str, ...], gates: tuple[str, ...], **given: Any) -> int:
     """Compile MODEL in several ways, prove and measure each, and give a verdict."""
@@ -183,5 +183,5 @@ def _plan(session: Session, model: Path, data: Path, variants: list[Variant], op
             session.output.line(f"    remedy: {item.remedy}")
     for text in plan.assumptions if plan else ():
         session.output.line(f"assumed: {text}")
-    session.output.line("Nothing was created.")
+    session.output.line("No job was created; model and samples lie on the server, where the job would find them.")
     return 2 if refusals else 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from boardlift._outcome import FAIL, INPUT_WRONG
@@ -26,15 +24,12 @@ from boardlift.v1 import explore_pb2
 @click.option("--with-pass", "extra", multiple=True, help="Also search the model with this pass added to the plan.")
 @click.option("--finalists", type=click.IntRange(0, 64), default=0, help="Most real builds; default 6.")
 @click.option("--first-samples", type=click.IntRange(0, 4096), default=0, help="Samples in the first round; default 8.")
+@click.option("--factor", type=click.IntRange(2, 10), default=3, show_default=True, help="Growth from round to round.")
 @click.option("--dry-run", is_flag=True, help="Say what would run and what it would cost, then stop.")
 @pass_session
 def search(
     session: Session,
-    model: Path,
-    data: str,
-    outputs: tuple[str, ...],
-    shapes: tuple[str, ...],
-    target: str,
+    exploration: Exploration,
     metric: str,
     on_output: str,
     reach: float | None,
@@ -44,6 +39,7 @@ def search(
     extra: tuple[str, ...],
     finalists: int,
     first_samples: int,
+    factor: int,
     dry_run: bool,
 ) -> int:
     """Search builds of MODEL: cheap previews first, real builds of survivors, Pareto front of latency and accuracy.
@@ -52,20 +48,21 @@ def search(
     """
     goal = parse_goal(metric, on_output, reach)
     with ExploreClient(session.connection) as client:
-        exploration = Exploration(model, data, outputs, shapes, target)
         prepared = exploration.prepare(session, client, split_names(without), split_names(extra))
         if prepared.refused is not None:
             return report_refusal(session, prepared.refused, INPUT_WRONG)
         request = explore_pb2.SearchVariantsRequest(
             forms=prepared.forms,
-            target=target,
+            target=exploration.target,
             plans=split_names(plans),
             methods=split_names(methods),
             goal=goal,
             finalists=finalists,
             first_samples=first_samples,
+            factor=factor,
             dry_run=dry_run,
         )
+        request.base.inputs.extend(exploration.input_specs)
         result = client.search(request, StageLines(session.output, "search"))
     if result.HasField("failure"):
         return report_refusal(session, result, INPUT_WRONG if result.failure.user_fault else FAIL)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from boardlift._outcome import FAIL, INPUT_WRONG
@@ -28,11 +26,7 @@ MOST = 30
 @pass_session
 def sensitivity(
     session: Session,
-    model: Path,
-    data: str,
-    outputs: tuple[str, ...],
-    shapes: tuple[str, ...],
-    target: str,
+    exploration: Exploration,
     metric: str,
     on_output: str,
     reach: float | None,
@@ -44,13 +38,13 @@ def sensitivity(
     """Measure the error of each layer of MODEL, alone and together, and suggest which ones to run in int16."""
     goal = parse_goal(metric, on_output, reach)
     with ExploreClient(session.connection) as client:
-        prepared = Exploration(model, data, outputs, shapes, target).prepare(session, client)
+        prepared = exploration.prepare(session, client)
         if prepared.refused is not None:
             return report_refusal(session, prepared.refused, INPUT_WRONG)
         form = prepared.forms[0]
         request = explore_pb2.MeasureSensitivityRequest(
             model=form.model,
-            target=target,
+            target=exploration.target,
             calibration=form.calibration,
             heldout=form.heldout,
             reference_outputs=form.reference_outputs,
@@ -59,6 +53,7 @@ def sensitivity(
             no_proof=no_proof,
         )
         request.variant.calibration.method = method
+        request.variant.inputs.extend(exploration.input_specs)
         result = client.measure_sensitivity(request, StageLines(session.output, "sensitivity"))
     if result.HasField("failure"):
         return report_refusal(session, result, INPUT_WRONG if result.failure.user_fault else FAIL)

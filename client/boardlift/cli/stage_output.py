@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from boardlift import _convert
@@ -75,12 +75,8 @@ def print_transform(output: Output, result: transform_pb2.TransformResult) -> No
     ]
     output.table(("yours", "", "transformed", "", "rule"), io_rows)
     output.line()
-    proof = [
-        (item.output, str(item.samples), figure.name, *_value_and_kind(figure))
-        for item in result.equivalence
-        for figure in item.figures
-    ]
-    output.table(("output", "samples", "against the original", "value", "kind"), proof)
+    headers = ("output", "samples", "against the original", "value", "kind", "allowed")
+    output.table(headers, [row for item in result.equivalence for row in _proof_rows(item)])
     if result.random_inputs:
         output.line("The proof used random inputs; give --data for real ones.", "yellow")
     for text in result.assumptions:
@@ -98,6 +94,15 @@ def print_check(output: Output, result: compiler_pb2.CheckResult, every_node: bo
     if rows:
         output.table(("node", "type", "on", "as", "why"), rows)
     print_findings(output, result.findings)
+
+
+def _proof_rows(item: toolchain_pb2.OutputComparison) -> Iterator[tuple[str, ...]]:
+    """Yield the measured figures of an output; the tolerance is none, it is what max_abs may be."""
+    allowed = next((f"≤ {figure.value:.3g}" for figure in item.figures if figure.name == "tolerance"), "")
+    for figure in item.figures:
+        if figure.name != "tolerance":
+            limit = allowed if figure.name == "max_abs" else ""
+            yield (item.output, str(item.samples), figure.name, *_value_and_kind(figure), limit)
 
 
 def _spec(spec: toolchain_pb2.TensorSpec) -> str:

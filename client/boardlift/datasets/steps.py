@@ -28,6 +28,8 @@ from boardlift.errors import InvalidInputError
 ORDERS = ("oldest-first", "newest-first")
 MAX_LINE_CHARACTERS = 1 << 20
 _LISTED_LINES = 20
+_LISTED_VALUES = 12
+_LISTED_CHARACTERS = 40
 
 Frame = npt.NDArray[np.float32]
 
@@ -71,6 +73,8 @@ class _Log:
     runs: list[list[tuple[int, Frame]]] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
     bad_lines: list[int] = field(default_factory=list)
+    states: Counter[str] = field(default_factory=Counter)
+    fields: Counter[str] = field(default_factory=Counter)
 
 
 def build_from_steps(
@@ -140,7 +144,7 @@ def _read_log(path: Path, options: StepsOptions) -> _Log:
     steps: list[tuple[int, float | None, Frame | None]] = []
     for number, raw in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
         log.lines = number
-        time_s, frame, reason = _read_step(raw, options)
+        time_s, frame, reason = _read_step(raw, options, log)
         if reason:
             log.dropped[reason] += 1
             if reason != "NOT_IN_STATE" and len(log.bad_lines) < _LISTED_LINES:
@@ -150,8 +154,8 @@ def _read_log(path: Path, options: StepsOptions) -> _Log:
     return log
 
 
-def _read_step(raw: str, options: StepsOptions) -> tuple[float | None, Frame | None, str]:
-    """Return time, frame and, where there is no frame, the reason."""
+def _read_step(raw: str, options: StepsOptions, log: _Log) -> tuple[float | None, Frame | None, str]:
+    """Return time, frame and, where there is no frame, the reason; the log notes what the step has instead."""
     try:
         step = json.loads(raw) if len(raw) <= MAX_LINE_CHARACTERS else None
     except (ValueError, RecursionError):
@@ -161,8 +165,10 @@ def _read_step(raw: str, options: StepsOptions) -> tuple[float | None, Frame | N
     time_s = step.get(options.time_field)
     time_s = float(time_s) if isinstance(time_s, (int, float)) and math.isfinite(time_s) else None
     if options.state_field not in step or options.observation_field not in step:
+        _note(log.fields, step)
         return time_s, None, "FIELD_MISSING"
     if step[options.state_field] not in options.states:
+        _note(log.states, (step[options.state_field],))
         return time_s, None, "NOT_IN_STATE"
     try:
         with np.errstate(over="ignore"):
@@ -172,6 +178,14 @@ def _read_step(raw: str, options: StepsOptions) -> tuple[float | None, Frame | N
     if frame.ndim != 1 or not frame.size or not np.isfinite(frame).all():
         return time_s, None, "BAD_FRAME"
     return time_s, frame, ""
+
+
+def _note(seen: Counter[str], values: Iterable[Any]) -> None:
+    """Count what was found in place of what was wanted; a log of nonsense does not fill the memory."""
+    for value in itertools.islice(values, _LISTED_VALUES):
+        text = str(value)[:_LISTED_CHARACTERS]
+        if text in seen or len(seen) < _LISTED_VALUES:
+            seen[text] += 1
 
 
 def _cut_runs(
@@ -206,12 +220,20 @@ def _frame_size(logs: list[_Log], options: StepsOptions) -> int:
         if sizes
         else f"No step is usable: {', '.join(f'{count} {reason}' for reason, count in reasons.items())}."
     )
+    states = sum((log.states for log in logs), Counter[str]())
+    fields = sum((log.fields for log in logs), Counter[str]())
+    there = f" The logs have the states {_listed(states)}: choose by --state." if states and not sizes else ""
+    there += f" Steps without these fields have {_listed(fields)}." if fields and not sizes else ""
     raise InvalidInputError(
         message,
         reason="FRAME_SIZES_DIFFER" if sizes else "NO_STEPS",
         remedy=f"Check the fields {options.state_field!r} (wanted: {', '.join(options.states)}) and "
-        f"{options.observation_field!r}, and the term sizes.",
+        f"{options.observation_field!r}, and the term sizes.{there}",
     )
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(text for text, _ in counts.most_common(_LISTED_VALUES))
 
 
 def _find_duplicates(runs: list[list[tuple[int, Frame]]], frames: int) -> frozenset[Window]:

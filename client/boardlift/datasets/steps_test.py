@@ -122,3 +122,11 @@ def test_unusable_logs_are_refused_with_a_reason(tmp_path, lines, options, reaso
 def test_an_absent_log_is_refused(tmp_path):
     with pytest.raises(InvalidInputError, match="STEPS_UNREADABLE"):
         build_from_steps([tmp_path / "none.jsonl"])
+
+
+def test_states_and_fields_that_are_there_stand_beside_those_that_were_wanted(tmp_path):
+    log = write(tmp_path / "a.jsonl", [line(0, 1), json.dumps({"t": 1, "mode": "RL"})])
+    with pytest.raises(InvalidInputError) as caught:
+        build_from_steps([log], StepsOptions(states=("AUTO",)))
+    assert "wanted: AUTO" in caught.value.remedy and "the states RL: choose by --state" in caught.value.remedy
+    assert "have t, mode" in caught.value.remedy

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from boardlift_board_agent.compare_outputs import compare_all
+from boardlift_board_agent.compare_outputs import OutputDifference, compare_all
 from boardlift_board_agent.diagnosis.calibration import judge_calibration
 from boardlift_board_agent.diagnosis.evidence import Arrays, Diagnosis, Evidence
 from boardlift_board_agent.diagnosis.mistakes import BY_ID, mistaken_outputs
@@ -49,12 +49,22 @@ def diagnose(evidence: Evidence) -> list[Diagnosis]:
 
 def closeness(left: Arrays, right: Arrays) -> float | None:
     """Smallest cosine over all outputs and samples, NaN when one is none; None when nothing can be compared."""
-    if not left or not right:
-        return None
-    samples = min(len(a) for a in (*left.values(), *right.values()))
-    trimmed = {name: array[:samples] for name, array in left.items()}
-    differences, _ = compare_all(trimmed, dict(right), samples)
+    differences = _compare(left, right)
     return float(np.min([d.figures["cosine_min"] for d in differences])) if differences else None
+
+
+def _compare(left: Arrays, right: Arrays) -> list[OutputDifference]:
+    """The samples that both have, output by output."""
+    samples = min((len(a) for a in (*left.values(), *right.values())), default=0)
+    return (
+        compare_all({name: array[:samples] for name, array in left.items()}, dict(right), samples)[0] if right else []
+    )
+
+
+def _farthest(e: Evidence) -> str:
+    """Where the user's outputs are farthest from the board's, for people who judge by the size of an error."""
+    worst = max(_compare(e.user_outputs, e.board), key=lambda d: np.nan_to_num(d.figures["max_abs"], nan=np.inf))
+    return f"max_abs {worst.figures['max_abs']:.6g} at {worst.output}, sample {worst.worst_sample}"
 
 
 def same(left: Arrays, right: Arrays) -> bool | None:
@@ -114,7 +124,7 @@ def _user_code(e: Evidence) -> list[Diagnosis]:
     close = closeness(e.user_outputs, e.board)
     if close is None or same(e.user_outputs, e.board):
         return found
-    seen = f"Smallest cosine of the user's outputs against the board's: {close:.6f}"
+    seen = f"Smallest cosine of the user's outputs against the board's: {close:.6f}, {_farthest(e)}"
     if close >= SAME:
         seen += ", but they are another multiple of it: a scale is missing or applied twice"
     explained = _explain(e, [*e.mistaken.items(), *mistaken_outputs(e)], seen)

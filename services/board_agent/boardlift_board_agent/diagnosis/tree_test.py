@@ -286,3 +286,10 @@ def test_a_multiple_of_the_right_answer_is_not_the_right_answer() -> None:
 def test_no_evidence_is_no_verdict() -> None:
     found = diagnose(evidence())
     assert (found[0].cause, found[0].confidence) == ("consistent", 0.0)
+
+
+def test_how_far_the_outputs_are_apart_is_said_by_angle_and_by_size() -> None:
+    mine = {"y": np.arange(12, dtype=np.float32).reshape(2, 6) + np.float32([[0] * 6, [0, 0, -0.5, 0, 0, 0]])}
+    (found,) = diagnose(evidence(user_outputs=mine))
+    assert found.cause == "user-code-unexplained"
+    assert "smallest cosine" in found.evidence[0].lower() and "max_abs 0.5 at y, sample 1" in found.evidence[0]
