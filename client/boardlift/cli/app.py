@@ -25,6 +25,7 @@ from boardlift.cli.run import run
 from boardlift.cli.search import search
 from boardlift.cli.sensitivity import sensitivity
 from boardlift.cli.session import Group
+from boardlift.cli.simulate import simulate
 from boardlift.cli.transform import transform
 
 
@@ -39,5 +40,5 @@ def app() -> None:
 
 for command in (run, jobs, boards, artifacts, report, pull, push, transform, check, lint, compare, doctor, dataset):
     app.add_command(command)
-for command in (compile_, estimate, sensitivity, remedies, search, diagnose, lease):
+for command in (compile_, simulate, estimate, sensitivity, remedies, search, diagnose, lease):
     app.add_command(command)

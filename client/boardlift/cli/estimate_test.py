@@ -9,7 +9,7 @@ def test_prints_subgraphs_islands_relation_and_limits(boardlift, tmp_path):
     ended = boardlift("estimate", path)
     assert ended.code == 0
     assert "main_graph_subgraph_0  64.0" in ended.out
-    assert "CPU island, at an end of the model: shape (Reshape)" in ended.out
+    assert "CPU island, at an end of the model, no handover: shape (Reshape)" in ended.out
     assert "relation: made up" in ended.out and "note ESTIMATE_RANGE" in ended.out
     assert boardlift("estimate", path, "--json").json["relation"] == "made up"
 

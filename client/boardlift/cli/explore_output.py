@@ -151,8 +151,8 @@ def print_remedies(output: Output, result: explore_pb2.RemedyResult) -> None:
     if result.remedies:
         output.line()
         base = latency_cells(result.baseline)
-        rows = [("as it is", "", "", *base, str(result.baseline.bpu_subgraphs), "")]
-        rows += [_remedy_row(remedy, result) for remedy in result.remedies]
+        as_it_is = ("as it is", "", "", *base, str(result.baseline.bpu_subgraphs), "")
+        rows = [as_it_is, *(_remedy_row(remedy, result) for remedy in result.remedies)]
         output.table(("remedy", "kind", "gain us, estimated", *LATENCY, "subgraphs", ""), rows)
         for remedy in result.remedies:
             output.line(f"{remedy.name}: {remedy.message}")

@@ -67,3 +67,14 @@ def test_a_pass_that_is_added_comes_behind_the_plan(boardlift, server, model, da
     # The fake server gives every model back as it came, so both forms are the same and only one is searched.
     assert [form.name for form in server.explore.requests[-1].forms] == ["as-planned"]
     assert server.calls["PlanTransform"] == 1 and server.calls["TransformModel"] == 2
+
+
+def test_inputs_that_are_frozen_or_fed_by_a_camera(boardlift, server, model, data):
+    words = ["--freeze", "sr=16000", "--input", "obs:type_train=rgb,type_rt=nv12", "--skip-pass", "a,b"]
+    for command in ("search", "sensitivity", "remedies"):
+        assert boardlift(command, model, "--data", data, *words).code == 0
+    search, sensitivity, _, remedies = server.explore.requests[-4:]
+    for variant in (search.base, sensitivity.variant, remedies.variant):
+        assert (variant.inputs[0].name, variant.inputs[0].type_rt) == ("obs", "nv12")
+    assert dict(server.transform.requests[-1].spec.frozen_inputs) == {"sr": "16000"}
+    assert list(server.transform.requests[-1].spec.skip_passes) == ["a", "b"]

@@ -15,13 +15,18 @@ from boardlift.v1 import compiler_pb2, compiler_pb2_grpc, toolchain_pb2
 
 
 class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
-    """Finds every model fine; `requests` holds what was to be compiled, `converted` answers every YAML."""
+    """Finds every model fine; `requests` holds what was to be compiled, `converted` answers every YAML.
+
+    `simulated` holds what was to be simulated, `bits` is what its bit check finds: equal, differs or not compared.
+    """
 
     def __init__(self, scenario: Scenario, artifacts: ArtifactServicer) -> None:
         """Use the stages "check" and "compile" of `scenario`."""
         self._scenario = scenario
         self._artifacts = artifacts
         self.requests: list[compiler_pb2.CompileModelRequest] = []
+        self.simulated: list[compiler_pb2.SimulateModelRequest] = []
+        self.bits = "equal"
         variant = compiler_pb2.VariantSpec(name="from-yaml")
         self.converted = compiler_pb2.ConvertConfigResponse(variant=variant, paths={"onnx_model": "model.onnx"})
 
@@ -59,6 +64,25 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
         else:
             result = self._built(request.variant)
         yield response(sequence=2, result=result)
+
+    def SimulateModel(self, request: compiler_pb2.SimulateModelRequest, context: grpc.ServicerContext) -> Iterator[Any]:
+        """Find one output a little off and its bits as `bits` says."""
+        self.simulated.append(request)
+        cosine = _figure("cosine", 0.98, "1", toolchain_pb2.FIGURE_KIND_SIMULATED)
+        check = compiler_pb2.BitCheck(subgraph="main_graph_subgraph_0", tensor="actions_quantized", samples=2)
+        check.equal = self.bits == "equal"
+        if self.bits == "differs":
+            check.different_elements, check.max_difference = 3, 1
+            check.first_difference = "sample 0 at [0, 4]"
+        elif not check.equal:
+            check.not_compared = "made up"
+        result = compiler_pb2.SimulateResult(
+            outputs=[toolchain_pb2.OutputComparison(output="actions", samples=256, figures=[cosine])],
+            bit_checks=[check],
+            bit_exact=check.equal,
+            quantized_outputs=self._artifacts.put(b"made up outputs"),
+        )
+        yield compiler_pb2.SimulateModelResponse(sequence=1, result=result)
 
     def _built(self, variant: compiler_pb2.VariantSpec) -> compiler_pb2.CompileResult:
         estimated, simulated = toolchain_pb2.FIGURE_KIND_ESTIMATED, toolchain_pb2.FIGURE_KIND_SIMULATED

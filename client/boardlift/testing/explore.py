@@ -98,12 +98,19 @@ class ExploreServicer(explore_pb2_grpc.ExploreServiceServicer):
         yield explore_pb2.SearchVariantsResponse(sequence=1, result=result)
 
     def TryRemedies(self, request: explore_pb2.TryRemediesRequest, context: grpc.ServicerContext) -> Iterator[Any]:
-        """Name int16 as the remedy."""
+        """Name int16 and a transform pass as remedies."""
         self.requests.append(request)
         node = explore_pb2.CpuNode(node="Softmax_2", type="Softmax", reason="made up", remedies=["int16"])
+        rewrite = explore_pb2.Remedy(name="softmax-on-last-axis", kind="transform", message="Move the axis.")
+        rewrite.transform_pass = rewrite.name
         remedy = explore_pb2.Remedy(name="int16", kind="precision", nodes=["Softmax_2"], message="Run it in int16.")
         if request.try_remedies:
             remedy.tried, remedy.gain_us = True, -461.0
             remedy.latency.CopyFrom(_latency(117, 1))
-        result = explore_pb2.RemedyResult(cpu_nodes=[node], remedies=[remedy], baseline=_latency(95, 2))
+        island = explore_pb2.CpuIsland(
+            nodes=["Softmax_2 (Softmax)"], splits=True, figures=[_figure("handover_us", 484)]
+        )
+        result = explore_pb2.RemedyResult(
+            cpu_nodes=[node], remedies=[remedy, rewrite], islands=[island], baseline=_latency(95, 2)
+        )
         yield explore_pb2.TryRemediesResponse(sequence=1, result=result)

@@ -69,10 +69,11 @@ class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):
 
 
 class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
-    """Gives every model back as it came, with a made-up proof."""
+    """Gives every model back as it came, with a made-up proof; `requests` holds what was to be transformed."""
 
     def __init__(self, scenario: Scenario, artifacts: ArtifactServicer) -> None:
         """Use the stages "transform" and "ingest" of `scenario`."""
+        self.requests: list[transform_pb2.TransformModelRequest] = []
         self._scenario = scenario
         self._artifacts = artifacts
 
@@ -112,6 +113,7 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
         self, request: transform_pb2.TransformModelRequest, context: grpc.ServicerContext
     ) -> Iterator[Any]:
         """Give the model back."""
+        self.requests.append(request)
         response = transform_pb2.TransformModelResponse
         yield response(sequence=1, progress=toolchain_pb2.Progress(step="cut-outputs", fraction=0.5))
         script = self._scenario.script("transform", "")
