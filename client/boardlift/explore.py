@@ -123,6 +123,7 @@ class ExploreClient(StageClient):
                 continue
             own = transform_pb2.TransformSpec()
             own.CopyFrom(spec)
+            own.skip_passes[:] = [name for name in spec.skip_passes if name not in chosen]
             own.passes.extend([*plan, *(transform_pb2.PassRequest(id=name) for name in chosen)])
             result = self.transform(model, own, data, on_event)
             if result.HasField("failure"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -84,10 +85,15 @@ def check(
     print_check(session.output, result, every_node)
     print_islands(session.output, helps.islands)
     if helps.remedies:
-        rows = [(r.name, r.kind, ", ".join(r.nodes), r.message) for r in helps.remedies]
+        rows = [(r.name, r.kind, about(r.nodes), r.message) for r in helps.remedies]
         session.output.table(("what may help", "kind", "for", ""), rows)
         session.output.line("--try-remedies --data DATASET.npz builds each and ranks them.")
     return 0
+
+
+def about(nodes: Sequence[str]) -> str:
+    """Return the first of some nodes and how many more there are."""
+    return ", ".join(nodes[:1]) + (f" and {len(nodes) - 1} more" if len(nodes) > 1 else "")
 
 
 def _refused(session: Session, result: object, code: int) -> int:

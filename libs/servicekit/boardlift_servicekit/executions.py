@@ -172,6 +172,10 @@ class Executions(Generic[R]):
             self._forget(name, caller)
             self._leave(execution, caller, self._grace_s)
 
+    async def is_stored(self, key: str, result_type: type[R]) -> bool:
+        """Tell whether `run` would answer with a stored result."""
+        return await self._results.load(key, result_type) is not None
+
     async def cancel(self, execution_id: str) -> bool:
         """Let a caller leave without the grace period; True when that stopped the work (it has ended on return).
 

@@ -23,7 +23,7 @@ ON_BPU_WORD = re.compile(r"set_(\w+?)_(?:input|output)_int(?:8|16)")
 
 def placement_reasons(spec: CompileSpec, model: ModelSummary, facts: LogFacts) -> dict[str, str]:
     """Return per printed node why it is not as asked: on the CPU, or in int8 although int16 was asked."""
-    nodes = {_printed(n.name): n for n in model.nodes}
+    nodes = {printed_name(n.name): n for n in model.nodes}
     reasons: dict[str, str] = {}
     for row in facts.nodes:
         reason = _row_reason(row, nodes.get(row.node), spec, model, facts)
@@ -32,7 +32,8 @@ def placement_reasons(spec: CompileSpec, model: ModelSummary, facts: LogFacts) -
     return reasons
 
 
-def _printed(name: str) -> str:
+def printed_name(name: str) -> str:
+    """Return a node's name as the tool's table shortens it."""
     return "..." + name[-47:] if len(name) > 50 else name
 
 
@@ -43,7 +44,7 @@ def _row_reason(row: NodeRow, node: Node | None, spec: CompileSpec, model: Model
         asked = {o.node for o in spec.nodes if o.device == "CPU"} | set(spec.calibration.run_on_cpu)
         if node.name in asked:
             return "as asked"
-        return op_truth.cpu_reason(node, model, spec.wants_int16) or f"{node.op_type} has no BPU form in this place"
+        return op_truth.cpu_reason(node, model, spec.wants_int16) or _place_reason(node, model, facts)
     if row.dtype == "int8" and _asked_int16(row, node, spec):
         if row.node in facts.set_back:
             return f"the tool set it back to {facts.set_back[row.node]}: " + (
@@ -55,10 +56,32 @@ def _row_reason(row: NodeRow, node: Node | None, spec: CompileSpec, model: Model
     return ""
 
 
+def _place_reason(node: Node, model: ModelSummary, facts: LogFacts) -> str:
+    """Return why an operator that has a BPU form runs on the CPU here: most often a neighbour keeps it there."""
+    devices = {r.node: r.device for r in facts.nodes}
+    for place in ("in front of it", "behind it"):
+        waiting, seen = _neighbours(node, model, place), {node.name}
+        while waiting:
+            other = waiting.pop(0)
+            device = devices.get(printed_name(other.name))
+            if device == "CPU" and op_truth.cpu_reason(other, model, int16=False):
+                return f"{node.op_type} stays with {other.name} ({other.op_type}) {place}, which runs on the CPU"
+            if device is None and other.name not in seen:  # no row: it is part of another node, look past it
+                seen.add(other.name)
+                waiting += _neighbours(other, model, place)
+    return f"{node.op_type} has no BPU form in this place"
+
+
+def _neighbours(node: Node, model: ModelSummary, place: str) -> list[Node]:
+    if place == "behind it":
+        return [m for m in model.nodes if set(m.inputs) & set(node.outputs)]
+    return [m for m in model.nodes if set(m.outputs) & set(node.inputs)]
+
+
 def _asked_int16(row: NodeRow, node: Node | None, spec: CompileSpec) -> bool:
     if spec.wants_int16 or (node is not None and f"set_{node.op_type}_input_int16" in spec.calibration.optimization):
         return True
-    return any(_printed(o.node) == row.node and 0 in _int16_inputs(o) for o in spec.nodes)
+    return any(printed_name(o.node) == row.node and 0 in _int16_inputs(o) for o in spec.nodes)
 
 
 def _int16_inputs(override: NodeOverride) -> frozenset[int]:
@@ -161,7 +184,7 @@ def _int16_remedy(reason: str) -> str:
 
 def _hidden_cpu_findings(facts: LogFacts, cpu_ops: Mapping[str, str], names: set[str]) -> list[Finding]:
     rows = {r.node for r in facts.nodes}
-    hidden = [n for n in cpu_ops if n in names and _printed(n) not in rows]
+    hidden = [n for n in cpu_ops if n in names and printed_name(n) not in rows]
     text = "{0} ({1}) runs on the CPU; the tool's table leaves it out."
     return [Finding("NODE_ON_CPU", "warning", text.format(n, cpu_ops[n]), n) for n in hidden]
 
@@ -173,13 +196,13 @@ def _override_findings(spec: CompileSpec, facts: LogFacts, known: set[str]) -> l
     found = []
     for override in spec.nodes:
         asked, name = _int16_inputs(override), override.node
-        if not asked or _printed(name) in known:
+        if not asked or printed_name(name) in known:
             continue
         numbers = sorted(k for n, k in refused if n == name and k in asked)
         if numbers:
             text = f"{name} was asked in int16 and takes no int16 at input {', '.join(map(str, numbers))}."
             found.append(Finding("INT16_FELL_BACK", "error", text, name, _int16_remedy("")))
-        elif _printed(name) not in rows:
+        elif printed_name(name) not in rows:
             text = f"{name} was asked in int16 and is part of another node: the tool's table does not show its type."
             found.append(
                 Finding("INT16_NOT_SHOWN", "warning", text, name, "Ask it of the node that it became part of.")
@@ -197,7 +220,7 @@ def _device_findings(
         words = {m[1] for w in spec.calibration.optimization if (m := ON_BPU_WORD.fullmatch(w))}
         asked_bpu += [n.name for n in model.nodes if n.op_type in words]
     for name in dict.fromkeys(asked_bpu):
-        row = rows.get(_printed(name))
+        row = rows.get(printed_name(name))
         if (row is not None and row.device == "CPU") or (row is None and name in cpu_ops):
             found.append(
                 Finding(
@@ -209,7 +232,7 @@ def _device_findings(
                 )
             )
     for name in [o.node for o in spec.nodes if o.device == "CPU"] + list(spec.calibration.run_on_cpu):
-        row = rows.get(_printed(name))
+        row = rows.get(printed_name(name))
         if row is not None and row.device == "BPU":
             found.append(
                 Finding("CPU_NOT_HONOURED", "warning", f"{name} was asked on the CPU and runs on the BPU.", name)

@@ -4,7 +4,7 @@ from boardlift_compiler.detect_fallbacks import find_fallbacks, placement_reason
 from boardlift_compiler.foresee import foresee
 from boardlift_compiler.parse_log import LogFacts, parse_log
 from boardlift_compiler.parse_tables import NodeRow
-from boardlift_compiler.read_model import read_model
+from boardlift_compiler.read_model import ModelSummary, Node, read_model
 from boardlift_compiler.spec import CalibrationSpec, CompileSpec, NodeOverride
 
 INT16 = CompileSpec(calibration=CalibrationSpec("max", optimization=("set_all_nodes_int16",)))
@@ -105,6 +105,22 @@ def test_what_was_asked_for_is_no_fallback(models):
     found = find_fallbacks(spec, model, table("CPU", "float"), 4, {})
     assert "NODE_ON_CPU" not in codes(found)
     assert placement_reasons(spec, model, table("CPU", "float")) == {"op": "as asked"}
+
+
+def test_an_operator_that_a_neighbour_keeps_on_the_cpu_names_it():
+    nodes = (
+        Node("elu", "Elu", "", ("x",), ("a",), {}),
+        Node("unsqueeze", "Unsqueeze", "", ("a",), ("b",), {}),
+        Node("neg", "Neg", "", ("b",), ("c",), {}),
+        Node("relu", "Relu", "", ("d",), ("e",), {}),
+    )
+    model = ModelSummary(7, {"": 11}, "g", (), (), nodes, {})
+    rows = [NodeRow(n, "CPU", -1, n.title(), 0.99, "1.0", "float") for n in ("elu", "neg", "relu")]
+    assert placement_reasons(CompileSpec(), model, LogFacts(nodes=rows, samples=4)) == {
+        "elu": "Elu stays with neg (Neg) behind it, which runs on the CPU",
+        "neg": "Neg always runs on the CPU on this chip",
+        "relu": "Relu has no BPU form in this place",
+    }
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -85,10 +86,10 @@ class ExploreServicer(explore_pb2_grpc.ExploreServiceServicer):
         runner = self._require()
         if self.executions is None:
             raise PreconditionError("There is no toolchain.", reason="TOOLCHAIN_MISSING", remedy=REMEDY)
-        explorer = Explorer(runner, self._builds, self._key, self._folder / "evaluations")
+        explorer = Explorer(runner, self._builds, self._key, self._folder)
         version = EXPLORE_VERSION
         if getattr(request, "dry_run", False):
-            version += f"/{len(runner.history.runs)}"  # what is predicted depends on what has run before
+            version += f"/{time.time_ns()}"  # what is predicted depends on what has run before
         key = self._key(f"{stage}/{version}", request)
         events = self.executions.run(key, execution_id(context), result, lambda e: explorer.answer(stage, request, e))
         return as_responses(response, events)

@@ -47,7 +47,7 @@ def _placement(node: Node, model: ModelSummary, spec: CompileSpec) -> Iterator[F
     words = {w for w in spec.calibration.optimization if w.startswith(f"set_{node.op_type}_")}
     if node.name in asked or words:
         return
-    pass_id, advice = op_truth.CHEAP_REWRITES.get(node.op_type, ("", ""))
+    pass_id, advice = op_truth.rewrite_of(node, model)
     remedy = advice + (f" Transform pass {pass_id} does it." if pass_id else "")
     yield Finding(
         "NODE_WILL_RUN_ON_CPU", "warning", f"{node.name or node.op_type}: {reason}.", node.name, remedy.strip()

@@ -52,3 +52,10 @@ def test_more_entries_than_an_int8_counts(
 def test_pixel_shuffles_of_another_block_than_two(block: int, expected: list[str]) -> None:
     model = read_model(after_conv(block * block, ("DepthToSpace", {"blocksize": block}), ("Relu", {})))
     assert [f.code for f in foresee(CompileSpec(), model)] == expected
+
+
+def test_no_pass_is_named_that_changes_nothing() -> None:
+    last, channels = (
+        foresee(CompileSpec(), read_model(after_conv(8, ("Softmax", {"axis": axis}))))[0].remedy for axis in (3, 1)
+    )
+    assert "softmax-on-last-axis" not in last and "softmax-on-last-axis" in channels

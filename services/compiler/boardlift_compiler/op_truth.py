@@ -67,6 +67,16 @@ def cpu_reason(node: Node, model: ModelSummary, int16: bool) -> str:
     return rule(node, model, int16) if rule is not None else ""
 
 
+def rewrite_of(node: Node, model: ModelSummary) -> tuple[str, str]:
+    """Return the transform pass that writes a node another way and what it does; empty texts when there is none."""
+    pass_id, advice = CHEAP_REWRITES.get(node.op_type, ("", ""))
+    if node.op_type == "Softmax" and node.attributes.get("axis", 1) in (3, -1):
+        pass_id = ""  # it is on the last axis already
+    if node.op_type == "Conv" and _over_one_axis(node, model):
+        return "lift-to-4d", "Give its tensors 4 dimensions."
+    return pass_id, advice
+
+
 def _attribute_numbers(node: Node, name: str) -> tuple[int, ...]:
     value = node.attributes.get(name, ())
     return value if isinstance(value, tuple) else ()
@@ -121,8 +131,15 @@ def _conv_transpose(node: Node, model: ModelSummary, int16: bool) -> str:
 
 
 def _conv(node: Node, model: ModelSummary, int16: bool) -> str:
-    constant = len(node.inputs) > 1 and node.inputs[1] in model.weights
-    return "" if constant else "Conv with computed weights runs on the CPU"
+    if len(node.inputs) < 2 or node.inputs[1] not in model.weights:
+        return "Conv with computed weights runs on the CPU"
+    one = _over_one_axis(node, model)
+    return "Conv over one axis runs on the CPU: the BPU takes tensors of 4 dimensions" if one else ""
+
+
+def _over_one_axis(node: Node, model: ModelSummary) -> bool:
+    weight = model.weights.get(node.inputs[1]) if len(node.inputs) > 1 else None
+    return weight is not None and len(weight.shape) == 3
 
 
 _CONDITIONAL_CPU: dict[str, Callable[[Node, ModelSummary, bool], str]] = {

@@ -21,13 +21,16 @@ from boardlift_compiler.explore.convert import goal_from_wire, metric_figure
 from boardlift_compiler.explore.describe_build import otherwise_than_asked
 from boardlift_compiler.explore.evaluate_builds import Evaluator
 from boardlift_compiler.explore.judge import Goal, GoalError
+from boardlift_compiler.explore.learn_rounds import RoundTimes
 from boardlift_compiler.explore.list_candidates import MAX_CANDIDATES, Candidate, CandidateError, list_candidates
 from boardlift_compiler.explore.load_forms import Form, FormRefusedError, SharedSamples, load_form
-from boardlift_compiler.explore.measure_sensitivity import SensitivityRun
+from boardlift_compiler.explore.measure_sensitivity import SensitivityRun, searching
 from boardlift_compiler.explore.plan_search import Round, choose_best, pareto_front, plan_rounds
+from boardlift_compiler.explore.predict_search import RoundCost, SearchForecast
 from boardlift_compiler.explore.remember import Memory
 from boardlift_compiler.explore.report_sensitivity import SensitivityReport
 from boardlift_compiler.explore.run_search import SearchOutcome, Standing, VariantSearch, rounds_to_wire
+from boardlift_compiler.explore.tell_remaining import Pace
 from boardlift_compiler.explore.try_remedies import RemedyRun
 from boardlift_compiler.read_model import ModelUnreadableError, read_model
 from boardlift_compiler.run_stages import StageRunner, require_target
@@ -39,12 +42,13 @@ class Explorer:
     """Answers one request; makes builder and evaluator for it."""
 
     def __init__(
-        self, runner: StageRunner, builds: Executions[Any], key: Callable[[str, Message], str], evaluations: Path
+        self, runner: StageRunner, builds: Executions[Any], key: Callable[[str, Message], str], folder: Path
     ) -> None:
-        """Prepare."""
+        """Prepare; `folder` holds what is remembered from one request to the next."""
         self._runner, self._store = runner, runner.store
         self._builder = VariantBuilder(runner, builds, key)
-        self._memory = Memory(evaluations)
+        self._memory = Memory(folder / "evaluations", key("remembered", explore_pb2.Goal()))
+        self._times = RoundTimes(folder / "rounds.json")
         self._evaluator = Evaluator(runner.toolchain, runner.work_root, self._memory)
 
     async def answer(self, stage: str, request: Any, emitter: Emitter) -> Message:
@@ -70,11 +74,13 @@ class Explorer:
             form = await load_form(message, shared, self._store)
         except FormRefusedError as error:
             return explore_pb2.SensitivityResult(failure=compiler_convert.failure_to_wire(error.failure))
-        run = SensitivityRun(self._builder, self._store, self._memory, emitter.progress)
         base = compiler_convert.spec_from_wire(request.variant)
+        forecast = SearchForecast(self._builder, self._store, {form.name: form}, self._times)
+        pace = Pace(emitter, forecast.reckon_sensitivity(form.name, searching(base)))
+        run = SensitivityRun(self._builder, self._store, self._memory, pace)
         found = await _judged(run.measure(form, base, goal, request.samples))
         report = SensitivityReport(self._builder, self._evaluator, self._store)
-        return await report.write(form, found, prove=not request.no_proof, emitter=emitter)
+        return await report.write(form, found, prove=not request.no_proof, pace=pace)
 
     async def _remedies(self, request: explore_pb2.TryRemediesRequest, emitter: Emitter) -> explore_pb2.RemedyResult:
         level = request.optimize_level or "O1"
@@ -104,7 +110,7 @@ class Explorer:
             return explore_pb2.SearchResult(failure=compiler_convert.failure_to_wire(error.failure))
         forms = {form.name: form for form in loaded}
         candidates = await self._candidates(request, loaded, goal, emitter)
-        search = VariantSearch(self._builder, self._evaluator, self._store, forms, goal, emitter)
+        forecast = SearchForecast(self._builder, self._store, forms, self._times)
         rounds = plan_rounds(
             len(candidates),
             min(f.counts[0] for f in loaded),
@@ -114,20 +120,21 @@ class Explorer:
             factor=request.factor or 3,
             finalists=request.finalists or 6,
         )
-        predictions = [search.predict(candidates[: r.candidates], r) for r in rounds]
-        seconds = [p[0] for p in predictions]
+        costs = await forecast.predict(candidates, rounds)
+        seconds = math.fsum(cost.seconds for cost in costs)
         result = explore_pb2.SearchResult(
-            predicted_seconds=round(math.fsum(seconds), 1),
-            prediction_known=all(p[1] for p in predictions),
+            predicted_seconds=round(seconds, 1),
+            prediction_known=all(cost.known for cost in costs),
             dry_run=request.dry_run,
         )
-        emitter.log(f"{len(candidates)} candidates, {len(rounds)} rounds, about {math.fsum(seconds):.0f} s", "search")
+        emitter.log(f"{len(candidates)} candidates, {len(rounds)} rounds, about {seconds:.0f} s", "search")
         if request.dry_run:
-            result.rounds.extend(rounds_to_wire(rounds, seconds, None))
+            result.rounds.extend(rounds_to_wire(rounds, costs, None))
             result.candidates.extend(_candidate_to_wire(Standing(c), goal, "", False) for c in candidates)
             return result
-        outcome = await _judged(search.run(candidates, rounds))
-        self._write_outcome(result, outcome, rounds, seconds, loaded[0].name, goal)
+        search = VariantSearch(self._builder, self._evaluator, self._store, forms, goal, emitter, forecast)
+        outcome = await _judged(search.run(candidates, rounds, costs))
+        self._write_outcome(result, outcome, rounds, costs, loaded[0].name, goal)
         return result
 
     async def _candidates(
@@ -139,7 +146,7 @@ class Explorer:
         for form in forms:
             suggested: Sequence[str] = ()
             if "suggested" in request.plans and not request.dry_run:
-                run = SensitivityRun(self._builder, self._store, self._memory, emitter.progress)
+                run = SensitivityRun(self._builder, self._store, self._memory, Pace(emitter))
                 measured = await _judged(run.measure(form, base, goal, 0))
                 suggested = measured.nodes or ()
                 text = ", ".join(suggested) or "none, so this plan is left out"
@@ -163,7 +170,7 @@ class Explorer:
         result: explore_pb2.SearchResult,
         outcome: SearchOutcome,
         rounds: Sequence[Round],
-        seconds: Sequence[float],
+        costs: Sequence[RoundCost],
         baseline: str,
         goal: Goal,
     ) -> None:
@@ -175,7 +182,7 @@ class Explorer:
             outcome.standings.values(),
             key=lambda s: (order.get(s.candidate.name, len(order)), -s.rounds, _time_of(s), s.candidate.name),
         )
-        result.rounds.extend(rounds_to_wire(rounds, seconds, outcome))
+        result.rounds.extend(rounds_to_wire(rounds, costs, outcome))
         result.candidates.extend(_candidate_to_wire(s, goal, source, s.candidate.name in order) for s in standings)
         result.best = choose_best(finals, goal)
         result.findings.extend(compiler_convert.findings_to_wire(conclude(outcome.history, baseline, goal)))

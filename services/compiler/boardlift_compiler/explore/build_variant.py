@@ -38,7 +38,7 @@ class VariantBuilder:
         self, model: artifact_pb2.ArtifactRef, variant: compiler_pb2.VariantSpec, calibration: artifact_pb2.ArtifactRef
     ) -> compiler_pb2.CompileResult:
         """Compile a variant."""
-        request = compiler_pb2.CompileModelRequest(target=TARGET, model=model, variant=variant, calibration=calibration)
+        request = _compile_request(model, variant, calibration)
         key = self.key("compile", request)
         result = await self._run(key, compiler_pb2.CompileResult, lambda e: self.runner.compile(request, e))
         if result.execution.cached:
@@ -46,6 +46,13 @@ class VariantBuilder:
         else:
             self.built += 1
         return result
+
+    async def is_built(
+        self, model: artifact_pb2.ArtifactRef, variant: compiler_pb2.VariantSpec, calibration: artifact_pb2.ArtifactRef
+    ) -> bool:
+        """Tell whether a variant's result is stored."""
+        key = self.key("compile", _compile_request(model, variant, calibration))
+        return await self.executions.is_stored(key, compiler_pb2.CompileResult)
 
     async def check(
         self, model: artifact_pb2.ArtifactRef, variant: compiler_pb2.VariantSpec
@@ -73,6 +80,12 @@ class VariantBuilder:
         if result is None:
             raise InternalError("An execution ended without a result.")
         return result
+
+
+def _compile_request(
+    model: artifact_pb2.ArtifactRef, variant: compiler_pb2.VariantSpec, calibration: artifact_pb2.ArtifactRef
+) -> compiler_pb2.CompileModelRequest:
+    return compiler_pb2.CompileModelRequest(target=TARGET, model=model, variant=variant, calibration=calibration)
 
 
 def file_of(result: compiler_pb2.CompileResult, name: str) -> artifact_pb2.ArtifactRef | None:

@@ -27,7 +27,6 @@ from boardlift_compiler.spec import CompileSpec
 from boardlift_compiler.toolchain import Toolchain
 
 Array = npt.NDArray[np.generic]
-EVALUATION_VERSION = "2"
 BATCH = 16
 
 
@@ -51,7 +50,7 @@ class Evaluation:
     @property
     def key(self) -> str:
         """Digest under which the result is kept."""
-        return digest_of("evaluation", EVALUATION_VERSION, self.quantized_sha256, self.samples_sha256)
+        return digest_of("evaluation", self.quantized_sha256, self.samples_sha256)
 
 
 class Evaluator:
@@ -60,6 +59,8 @@ class Evaluator:
     def __init__(self, toolchain: Toolchain, work_root: Path, memory: Memory) -> None:
         """Keep results in `memory`."""
         self._toolchain, self._work_root, self._memory = toolchain, work_root, memory
+        self.ran = 0
+        """Evaluations that ran; others were remembered."""
 
     async def evaluate(
         self, wanted: Sequence[Evaluation], on_progress: Callable[[int, int], None] = lambda done, total: None
@@ -71,6 +72,7 @@ class Evaluator:
             if known is not None:
                 results[item.key] = known
         missing = list({i.key: i for i in wanted if i.key not in results}.values())
+        self.ran += len(missing)
         if missing:
             with run_folder(self._work_root) as folder:
                 results.update(await self._run(missing, folder, on_progress))

@@ -26,7 +26,7 @@ from boardlift_compiler.explore.choose_plan import (
 )
 from boardlift_compiler.explore.convert import layer_times
 from boardlift_compiler.explore.evaluate_builds import BATCH, write_inputs
-from boardlift_compiler.explore.judge import Errors, Goal
+from boardlift_compiler.explore.judge import Errors, Goal, judge
 from boardlift_compiler.explore.list_candidates import apply_plan, without_precision
 from boardlift_compiler.explore.load_forms import Form
 from boardlift_compiler.explore.remember import Memory, digest_of
@@ -36,7 +36,6 @@ from boardlift_compiler.run_folder import RunFolder, run_folder
 from boardlift_compiler.spec import CompileSpec
 
 PROGRAM = "measure_layers.py"
-MEASURE_VERSION = "1"
 DEFAULT_SAMPLES = 16
 
 
@@ -85,6 +84,15 @@ class Sensitivity:
         """Write the spec of the suggested plan."""
         if self.nodes is not None:
             self.specs["suggested"] = apply_plan(self.specs["int8"], "suggested", form.summary, self.nodes)
+
+    def aim_low(self, form: Form, slack: float) -> None:
+        """Suggest the first plan whose emulation misses the target by no more than a share of its loss.
+
+        The emulation sees few samples; where a plan is built anyway, a near miss deserves its build.
+        """
+        near = (k for k, (_, errors) in enumerate(self.rungs) if self.goal.reached(judge(self.goal, errors)[0], slack))
+        self.chosen = next(near, self.chosen)
+        self.suggest(form)
 
     def climb(self, form: Form) -> bool:
         """Suggest the next longer plan; False when there is none."""
@@ -158,7 +166,7 @@ class SensitivityRun:
 
         inputs = folder.path / "inputs.npz"
         samples = await asyncio.to_thread(inputs.read_bytes)
-        key = digest_of("layers", MEASURE_VERSION, model.sha256, samples, json.dumps(more, sort_keys=True))
+        key = digest_of("layers", model.sha256, samples, json.dumps(more, sort_keys=True))
         known = await asyncio.to_thread(self.memory.recall, key)
         if known is not None:
             return known

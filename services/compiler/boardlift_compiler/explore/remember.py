@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
+
+MOST_VALUES = 8192
+"""Values kept; the longest unused go first. One takes 1 to 50 kB."""
 
 
 def digest_of(*parts: str | bytes) -> str:
@@ -21,16 +26,25 @@ def digest_of(*parts: str | bytes) -> str:
 class Memory:
     """JSON values in a folder, by digest. Losing them costs time, never correctness."""
 
-    def __init__(self, folder: Path) -> None:
-        """Use `folder`, made when absent."""
-        self._folder = folder
+    def __init__(self, folder: Path, version: str = "", most: int = MOST_VALUES) -> None:
+        """Use `folder`, made when absent.
+
+        Args:
+            folder: Where the values lie.
+            version: Of the code and the tool that measure; what another version kept is not found.
+            most: Values kept.
+        """
+        self._folder, self._version, self._most = folder, version, most
         folder.mkdir(parents=True, exist_ok=True)
+        self._count = sum(1 for _ in folder.glob("*.json"))
 
     def recall(self, key: str) -> Any | None:
         """Return what is kept under a digest; None when there is nothing or it is damaged."""
-        path = self._folder / f"{key}.json"
+        path = self._path(key)
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            value = json.loads(path.read_text(encoding="utf-8"))
+            os.utime(path)
+            return value
         except FileNotFoundError:
             return None
         except (ValueError, OSError):
@@ -39,6 +53,23 @@ class Memory:
 
     def keep(self, key: str, value: Any) -> None:
         """Keep a value under a digest."""
-        partial = self._folder / f"{key}.tmp"
+        path = self._path(key)
+        partial = path.with_suffix(".tmp")
         partial.write_text(json.dumps(value), encoding="utf-8")
-        partial.replace(self._folder / f"{key}.json")
+        self._count += not path.exists()
+        partial.replace(path)
+        if self._count > self._most:
+            self._forget()
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{digest_of(self._version, key) if self._version else key}.json"
+
+    def _forget(self) -> None:
+        """Remove the quarter that was longest unused."""
+        used: list[tuple[float, Path]] = []
+        for path in self._folder.glob("*.json"):
+            with contextlib.suppress(FileNotFoundError):  # another exploration forgets too
+                used.append((path.stat().st_mtime, path))
+        for _, path in sorted(used)[: max(len(used) - self._most * 3 // 4, 0)]:
+            path.unlink(missing_ok=True)
+        self._count = min(len(used), self._most * 3 // 4)

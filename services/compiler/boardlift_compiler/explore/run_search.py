@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from boardlift.v1 import artifact_pb2, compiler_pb2, explore_pb2
 from boardlift_servicekit.artifacts import ArtifactStore
@@ -22,16 +23,23 @@ from boardlift_compiler.explore.build_variant import VariantBuilder
 from boardlift_compiler.explore.conclude import Shown
 from boardlift_compiler.explore.describe_build import BuildDescription, describe_build
 from boardlift_compiler.explore.evaluate_builds import Evaluation, Evaluator
-from boardlift_compiler.explore.judge import Goal, judge
+from boardlift_compiler.explore.judge import Errors, Goal, judge
 from boardlift_compiler.explore.list_candidates import Candidate
 from boardlift_compiler.explore.load_forms import Form, Samples
-from boardlift_compiler.explore.plan_search import FINAL_LEVEL, Round, Score, choose_survivors
+from boardlift_compiler.explore.plan_search import Round, Score, choose_survivors
+from boardlift_compiler.explore.predict_search import (
+    EVALUATE,
+    RoundCost,
+    SearchForecast,
+    at_level,
+    reckon_evaluation,
+)
 from boardlift_compiler.explore.sample_sets import count_samples, pack_samples, spread
-from boardlift_compiler.spec import CompileSpec
-from boardlift_compiler.track_progress import RunSize, predict_steps
+from boardlift_compiler.explore.tell_remaining import Pace
 
-EVALUATE_SECONDS = 3.0
-"""What evaluating one build takes when nothing is known: the toolchain's imports and a few samples."""
+BUILD_SHARE = 0.8
+"""Share of a round that its builds take; the rest is evaluation."""
+LEAST_SECONDS = 0.1
 
 
 @dataclass
@@ -71,6 +79,18 @@ class SearchOutcome:
 
 
 @dataclass(frozen=True)
+class _Part:
+    """A round's part of the whole search."""
+
+    pace: Pace
+    before: float
+    share: float
+
+    def report(self, step: str, fraction: float, done: int, total: int) -> None:
+        self.pace(step, self.before + self.share * fraction, done, total)
+
+
+@dataclass(frozen=True)
 class _RoundSamples:
     """Samples of one form in one round."""
 
@@ -96,16 +116,21 @@ class VariantSearch:
     """What candidates are judged by."""
     emitter: Emitter
     """Where progress goes."""
+    forecast: SearchForecast
+    """Says what rounds cost, and learns from them."""
 
-    async def run(self, candidates: Sequence[Candidate], rounds: Sequence[Round]) -> SearchOutcome:
-        """Run all rounds."""
+    async def run(
+        self, candidates: Sequence[Candidate], rounds: Sequence[Round], predicted: Sequence[RoundCost]
+    ) -> SearchOutcome:
+        """Run all rounds; `predicted` says what each will cost."""
         outcome = SearchOutcome({c.name: Standing(c) for c in candidates})
-        costs = [self.predict(candidates[: r.candidates], r)[0] for r in rounds]
+        costs = [max(cost.seconds, LEAST_SECONDS) for cost in predicted]
+        pace = Pace(self.emitter, sum(costs))
         names = [c.name for c in candidates]
         for number, current in enumerate(rounds):
-            before, share = sum(costs[:number]) / sum(costs), costs[number] / sum(costs)
+            part = _Part(pace, sum(costs[:number]) / sum(costs), costs[number] / sum(costs))
             started, reused = time.monotonic(), self.builder.reused
-            shown = await self._round(number, current, [outcome.standings[n] for n in names], before, share)
+            shown = await self._round(number, current, [outcome.standings[n] for n in names], part)
             outcome.history.append(shown)
             outcome.seconds.append(round(time.monotonic() - started, 3))
             outcome.reused.append(self.builder.reused - reused)
@@ -116,20 +141,6 @@ class VariantSearch:
                     outcome.standings[item.score.name].outcome = "finalist"
         return outcome
 
-    def predict(self, candidates: Sequence[Candidate], current: Round) -> tuple[float, bool]:
-        """Predict the seconds of a round, and whether past runs of similar size are known for all of it."""
-        total, all_known = 0.0, True
-        for candidate in candidates:
-            form, spec = self.forms[candidate.form], candidate.spec
-            size = RunSize(
-                len(form.summary.nodes), form.model_bytes, current.calibration, spec.calibration.method or "default",
-                current.level, spec.wants_int16 or spec.preset == "int16",
-            )  # fmt: skip
-            steps, known = predict_steps(size, self.builder.runner.history.runs)
-            total += sum(steps.values())
-            all_known = all_known and known
-        return total / max(self.builder.executions.slots, 1) + EVALUATE_SECONDS, all_known
-
     def _survivors(self, shown: Sequence[Shown], keep: int, outcome: SearchOutcome) -> list[str]:
         names = choose_survivors([s.score for s in shown], keep, self.goal)
         for item in shown:
@@ -138,26 +149,26 @@ class VariantSearch:
                 outcome.standings[item.score.name].outcome = "misses-target" if missed else "dominated"
         return names
 
-    async def _round(
-        self, number: int, current: Round, standings: Sequence[Standing], before: float, share: float
-    ) -> list[Shown]:
+    async def _round(self, number: int, current: Round, standings: Sequence[Standing], part: _Part) -> list[Shown]:
         """Build and evaluate everybody; candidates that fail are marked and left out."""
         step = f"round {number + 1}: {len(standings)} builds at {current.level}"
         self.emitter.log(f"{step}, {current.calibration} calibration and {current.heldout} held-out samples", "search")
         samples = {name: await self._samples(form, current) for name, form in self.forms.items()}
         done = 0
+        part.report(step, 0.0, 0, len(standings))
 
         async def build(standing: Standing) -> None:
             nonlocal done
             await self._build(standing, current, samples[standing.candidate.form])
             done += 1
-            self.emitter.progress(step, before + 0.8 * share * done / len(standings), done, len(standings))
+            part.report(step, BUILD_SHARE * done / len(standings), done, len(standings))
 
+        started = time.monotonic()
         await asyncio.gather(*(build(s) for s in standings))
+        self._learn_builds(current, standings, time.monotonic() - started)
         alive = [s for s in standings if s.outcome != "refused"]
         evaluations = [await self._evaluation(s, samples[s.candidate.form]) for s in alive]
-        self.emitter.progress("evaluate", before + 0.8 * share, 0, len(alive))
-        errors = await self.evaluator.evaluate(evaluations)
+        errors = await self._evaluate(evaluations, current, part)
         shown = []
         for standing, result in zip(alive, errors, strict=True):
             standing.rounds, standing.samples = number + 1, current.heldout
@@ -170,15 +181,33 @@ class VariantSearch:
             self.emitter.log(standing.shown.text(self.goal), "search")
         return shown
 
+    def _learn_builds(self, current: Round, standings: Sequence[Standing], took_s: float) -> None:
+        ran = [s.candidate for s in standings if s.build is not None and not s.build.execution.cached]
+        reckoned = math.fsum(self.forecast.reckon_build(c, current)[0] for c in ran)
+        self.forecast.times.add(current.level, reckoned / max(self.builder.executions.slots, 1), took_s)
+
+    async def _evaluate(
+        self, evaluations: Sequence[Evaluation], current: Round, part: _Part
+    ) -> list[Errors | StageFailure]:
+        def advance(done: int, total: int) -> None:
+            part.report(
+                f"evaluate {current.heldout} samples", BUILD_SHARE + (1 - BUILD_SHARE) * done / total, done, total
+            )
+
+        advance(0, max(len(evaluations), 1))
+        started, ran = time.monotonic(), self.evaluator.ran
+        errors = await self.evaluator.evaluate(evaluations, advance)
+        reckoned = reckon_evaluation(self.evaluator.ran - ran, current.heldout)
+        self.forecast.times.add(EVALUATE, reckoned, time.monotonic() - started)
+        return errors
+
     async def _samples(self, form: Form, current: Round) -> _RoundSamples:
-        calibration = spread(count_samples(form.calibration), current.calibration)
         heldout = spread(count_samples(form.heldout), current.heldout)
-        packed = await asyncio.to_thread(pack_samples, form.calibration, calibration)
         digest = hashlib.sha256()
         for samples in (form.heldout, form.reference):
             digest.update(await asyncio.to_thread(pack_samples, samples, heldout))
         return _RoundSamples(
-            await self.store.put_bytes(packed, "application/x-npz"),
+            await self.forecast.calibration(form, current),
             {name: array[heldout] for name, array in form.heldout.items()},
             {name: array[heldout] for name, array in form.reference.items()},
             digest.hexdigest(),
@@ -210,12 +239,6 @@ class VariantSearch:
         )
 
 
-def at_level(spec: CompileSpec, current: Round) -> CompileSpec:
-    """Return the spec as a round builds it; the last round keeps what the user would get at the search level."""
-    purpose = "search" if current.level == FINAL_LEVEL else "preview"
-    return replace(spec, name="", purpose=purpose, compiler=replace(spec.compiler, optimize_level=current.level))
-
-
 def _show(standing: Standing, value: float, level: str, number: int) -> Shown:
     candidate, description = standing.candidate, standing.description
     if description is None:
@@ -226,7 +249,7 @@ def _show(standing: Standing, value: float, level: str, number: int) -> Shown:
 
 
 def rounds_to_wire(
-    rounds: Sequence[Round], predicted: Sequence[float], outcome: SearchOutcome | None
+    rounds: Sequence[Round], predicted: Sequence[RoundCost], outcome: SearchOutcome | None
 ) -> list[explore_pb2.SearchRound]:
     """Write the rounds; without an outcome as they would be."""
     return [
@@ -235,9 +258,9 @@ def rounds_to_wire(
             candidates=r.candidates,
             calibration_samples=r.calibration,
             heldout_samples=r.heldout,
-            predicted_seconds=round(predicted[k], 1),
+            predicted_seconds=round(predicted[k].seconds, 1),
             seconds=outcome.seconds[k] if outcome else 0.0,
-            reused=outcome.reused[k] if outcome else 0,
+            reused=outcome.reused[k] if outcome else min(predicted[k].stored, r.candidates),
         )
         for k, r in enumerate(rounds)
     ]

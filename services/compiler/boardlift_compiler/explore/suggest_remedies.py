@@ -111,27 +111,29 @@ def _precision(
 def _transforms(nodes: Sequence[Node], model: ModelSummary) -> list[Suggestion]:
     passes: dict[str, list[Node]] = {}
     for node in nodes:
-        name = _pass_for(node, model)
-        if name:
+        for name in _passes_for(node, model):
             passes.setdefault(name, []).append(node)
     found = []
     for name, members in passes.items():
         types = ", ".join(sorted({n.op_type for n in members}))
-        text = f"Rewrite {types} by the transform pass {name} and pass the result as an alternative."
+        text = f"Rewrite {types} by the transform pass {name}."
         found.append(Suggestion(name, "transform", tuple(n.name for n in members), text, name))
     return found
 
 
-def _pass_for(node: Node, model: ModelSummary) -> str:
+def _passes_for(node: Node, model: ModelSummary) -> tuple[str, ...]:
     if node.op_type in ("Conv", "ConvTranspose"):
         weight = model.weights.get(node.inputs[1]) if len(node.inputs) > 1 else None
         group = node.attributes.get("group", 1)
-        if weight is not None and isinstance(group, int) and group > 1 and all(k == 1 for k in weight.shape[2:]):
-            return GROUPED_CONV
-        return LIFT if weight is not None and len(weight.shape) == 3 else ""
+        if weight is None:
+            return ()
+        lift = (LIFT,) if len(weight.shape) == 3 else ()
+        grouped = isinstance(group, int) and group > 1 and all(k == 1 for k in weight.shape[2:])
+        return (*lift, GROUPED_CONV) if grouped else lift
     if node.op_type == "Softmax":
-        return "" if node.attributes.get("axis", 1) in (3, -1) else LAST_AXIS
-    return PASS_OF_TYPE.get(node.op_type, "")
+        return () if node.attributes.get("axis", 1) in (3, -1) else (LAST_AXIS,)
+    known = PASS_OF_TYPE.get(node.op_type)
+    return (known,) if known else ()
 
 
 def remedies_about(node: str, suggestions: Sequence[Suggestion]) -> list[str]:

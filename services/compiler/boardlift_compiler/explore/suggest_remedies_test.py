@@ -21,6 +21,7 @@ PASSES = Path(__file__).resolve().parents[3] / "transform/boardlift_transform/pa
 
 def model(*nodes: Node) -> ModelSummary:
     weights = {"w3": Weight("w3", "float32", (256, 256, 1)), "w2": Weight("w2", "float32", (8, 8, 3, 3))}
+    weights["w4"] = Weight("w4", "float32", (256, 256, 1, 1))
     return ModelSummary(7, {"": 11}, "g", (), (), nodes, weights)
 
 
@@ -32,7 +33,8 @@ NEG = Node("neg", "Neg", "", ("x",), ("y",))
 @pytest.mark.parametrize(
     ("node", "passes"),
     [
-        (GROUPED, [GROUPED_CONV]),
+        (GROUPED, [LIFT, GROUPED_CONV]),
+        (Node("g4", "Conv", "", ("x", "w4"), ("y",), {"group": 8}), [GROUPED_CONV]),
         (Node("c1", "Conv", "", ("x", "w3"), ("y",)), [LIFT]),
         (NEG, ["replace-neg"]),
         (SOFTMAX, []),

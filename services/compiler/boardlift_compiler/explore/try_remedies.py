@@ -15,7 +15,9 @@ from boardlift_compiler.explain_failure import StageFailure
 from boardlift_compiler.explore.build_variant import VariantBuilder
 from boardlift_compiler.explore.convert import island_to_wire
 from boardlift_compiler.explore.describe_build import BuildDescription, describe_build, describe_check
+from boardlift_compiler.explore.find_check_islands import islands_of_check
 from boardlift_compiler.explore.suggest_remedies import Suggestion, remedies_about, suggest_remedies
+from boardlift_compiler.explore.tell_remaining import Pace
 from boardlift_compiler.read_model import ModelSummary
 from boardlift_compiler.spec import CompileSpec
 
@@ -29,20 +31,23 @@ class RemedyRun:
         self, builder: VariantBuilder, store: ArtifactStore, emitter: Emitter, request: explore_pb2.TryRemediesRequest
     ) -> None:
         """Prepare."""
-        self._builder, self._store, self._emitter, self._request = builder, store, emitter, request
+        self._builder, self._store, self._request = builder, store, request
         self._source = f"hb_mapper {builder.runner.toolchain.version}"
+        self._pace = Pace(emitter)
 
     async def run(self, model: ModelSummary, spec: CompileSpec) -> explore_pb2.RemedyResult:
         """Name remedies, and try them when asked."""
         result = explore_pb2.RemedyResult()
         form = self._request.form
         variant = compiler_convert.spec_to_wire(spec)
-        self._emitter.progress("the model as it is", 0.02)
+        self._pace("the model as it is", 0.01)
         if not self._request.try_remedies:
             checked = await self._builder.check(form.model, variant)
             if checked.HasField("failure"):
                 result.failure.CopyFrom(checked.failure)
                 return result
+            islands = islands_of_check(checked.nodes, model)
+            result.islands.extend(island_to_wire(i) for i in islands)
             self._name(result, checked.nodes, model, spec)
             result.baseline.CopyFrom(describe_check(checked))
             return result
@@ -106,9 +111,10 @@ class RemedyRun:
             nonlocal done
             await self._try(remedy, form, baseline)
             done += 1
-            self._emitter.progress("try remedies", 0.1 + 0.9 * done / len(pairs), done, len(pairs))
+            self._pace("try remedies", (1 + done) / (1 + len(pairs)), done, len(pairs))
 
         self._combine(result, pairs)
+        self._pace("try remedies", 1 / (1 + len(pairs)), 0, len(pairs))
         await asyncio.gather(*(attempt(r, f) for r, f in pairs))
         tried = sorted((r for r in result.remedies if r.HasField("gain_us")), key=lambda r: r.gain_us)
         others = [r for r in result.remedies if not r.HasField("gain_us")]
