@@ -95,6 +95,7 @@ def to_stage(record: job_pb2.StageRecord) -> models.Stage:
         cached=record.cached,
         failure=to_failure(record.failure) if record.HasField("failure") else None,
         result=to_artifact(record.result, record.stage) if record.HasField("result") else None,
+        note=record.note,
     )
 
 

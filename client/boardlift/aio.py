@@ -195,6 +195,11 @@ class Client(Store):
                 return boards
             request.page_token = answer.next_page_token
 
+    async def delete_board(self, board_id: str) -> None:
+        """Forget a board that is gone; see `boardlift.Client.delete_board`."""
+        request = job_pb2.DeleteBoardRequest(board_id=board_id)
+        await self._call(self._boards.DeleteBoard, request, done_when="BOARD_NOT_FOUND")
+
     async def devices(self, labels: Mapping[str, str] | None = None) -> list[Board]:
         """Alias of `boards`."""
         return await self.boards(labels)

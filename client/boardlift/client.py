@@ -248,6 +248,16 @@ class Client(Store):
                 return boards
             request.page_token = answer.next_page_token
 
+    def delete_board(self, board_id: str) -> None:
+        """Forget a board that is gone; one that comes back registers anew.
+
+        Raises:
+            NotFoundError: None has registered under this id.
+            PreconditionError: It is online.
+        """
+        request = job_pb2.DeleteBoardRequest(board_id=board_id)
+        self._call(self._boards.DeleteBoard, request, done_when="BOARD_NOT_FOUND")
+
     def devices(self, labels: Mapping[str, str] | None = None) -> list[Board]:
         """Alias of `boards`."""
         return self.boards(labels)

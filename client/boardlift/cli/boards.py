@@ -1,4 +1,4 @@
-"""`boardlift boards`: which boards there are, what they can do, whether they are busy."""
+"""`boardlift boards`: which boards there are, what they can do, whether they are busy; forget one that is gone."""
 
 from __future__ import annotations
 
@@ -85,6 +85,20 @@ def show(session: Session, board_id: str) -> int:
     facts |= {figure.name: figure_text(figure) for figure in board.figures}
     session.output.table(("fact", "value"), [(name, value) for name, value in facts.items() if value])
     session.output.findings(board.findings)
+    return 0
+
+
+@boards.command("rm")
+@click.argument("board_ids", metavar="ID...", nargs=-1, required=True)
+@pass_session
+def remove(session: Session, board_ids: tuple[str, ...]) -> int:
+    """Forget boards that are gone for good; one that comes back registers anew."""
+    with session.client() as client:
+        for board_id in board_ids:
+            client.delete_board(board_id)
+            session.output.line(f"{board_id} removed")
+    if session.json:
+        session.output.emit({"removed": board_ids})
     return 0
 
 

@@ -73,6 +73,27 @@ def test_boards(boardlift):
     assert boardlift("boards", "show", "none").code == 2
 
 
+def test_a_board_that_is_gone_is_forgotten(boardlift, server):
+    refused = boardlift("boards", "rm", "fake-x5")
+    assert refused.code == 2 and "BOARD_ONLINE" in refused.err
+    server.boards.boards[0].online = False
+    assert boardlift("boards", "rm", "fake-x5").out == "fake-x5 removed\n"
+    assert boardlift("boards", "ls", "--json").json == []
+    assert boardlift("boards", "rm", "fake-x5").code == 2
+
+
+def test_a_job_says_what_its_board_stage_waits_for(boardlift, server, job):
+    server.jobs.jobs[job].job.stages.add(stage="board", variant="int8", note="waiting for a board: b is offline")
+    assert "board int8: waiting for a board: b is offline" in boardlift("jobs", "show", job).out
+
+
+def test_a_running_job_is_not_removed_and_that_is_for_the_user_to_change(boardlift, model, data):
+    with FakeServer(Scenario(step_s=60)) as server:
+        boardlift("run", model, "--data", data, "--detach", "--server", server.address)
+        refused = boardlift("jobs", "rm", "job-1", "--server", server.address)
+    assert refused.code == 2 and "JOB_NOT_ENDED" in refused.err
+
+
 def test_report_pull_and_push(boardlift, job, model, tmp_path):
     ended = boardlift("report", job, "--html", tmp_path / "r.html", "--junit", tmp_path / "j.xml")
     assert ended.out.startswith("PASS") and (tmp_path / "r.html").read_bytes().startswith(b"<!doctype")

@@ -64,6 +64,9 @@ def show(session: Session, job_id: str) -> int:
         for stage in job.stages
     ]
     session.output.table(("stage", "variant", "state", "took", "attempt", "worker"), rows)
+    for stage in job.stages:
+        if stage.note:
+            session.output.line(f"{stage.stage} {stage.variant}: {stage.note}", "yellow")
     session.output.line()
     print_end(session.output, job)
     return 0

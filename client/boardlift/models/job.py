@@ -38,6 +38,8 @@ class Stage:
     """Why it failed."""
     result: Artifact | None = None
     """Its whole result, a serialised message."""
+    note: str = ""
+    """What a board stage that nobody has begun waits for; only of a single job, not in lists and events."""
 
     @property
     def seconds(self) -> float | None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import grpc
 
+from boardlift.errors import NotFoundError, PreconditionError
+from boardlift.testing.abort import abort
 from boardlift.testing.artifacts import ArtifactServicer
 from boardlift.testing.scenario import SOURCE, Scenario
 from boardlift.v1 import (
@@ -41,6 +43,17 @@ class BoardServicer(job_pb2_grpc.BoardServiceServicer):
         """List the boards that have the labels."""
         wanted = dict(request.labels).items()
         return job_pb2.ListBoardsResponse(boards=[b for b in self.boards if wanted <= dict(b.info.labels).items()])
+
+    def DeleteBoard(self, request: job_pb2.DeleteBoardRequest, context: grpc.ServicerContext) -> Any:
+        """Forget a board that is not online."""
+        found = next((board for board in self.boards if board.info.id == request.board_id), None)
+        if found is None:
+            abort(context, NotFoundError("No such board.", reason="BOARD_NOT_FOUND", remedy="List the boards."))
+        elif found.online:
+            abort(context, PreconditionError("It is online.", reason="BOARD_ONLINE", remedy="Stop its agent."))
+        else:
+            self.boards.remove(found)
+        return job_pb2.DeleteBoardResponse()
 
 
 class ServerServicer(toolchain_pb2_grpc.ServerServiceServicer):

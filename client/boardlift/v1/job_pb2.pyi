@@ -129,7 +129,7 @@ class Job(_message.Message):
     def __init__(self, id: _Optional[str] = ..., spec: _Optional[_Union[JobSpec, _Mapping]] = ..., state: _Optional[_Union[Job.State, str]] = ..., stages: _Optional[_Iterable[_Union[StageRecord, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., error: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., artifacts: _Optional[_Iterable[_Union[_toolchain_pb2.NamedArtifact, _Mapping]]] = ..., owner: _Optional[str] = ..., revision: _Optional[int] = ..., waiting_turn: bool = ..., submitter: _Optional[str] = ...) -> None: ...
 
 class StageRecord(_message.Message):
-    __slots__ = ("stage", "variant", "state", "attempt", "result", "failure", "worker", "start_time", "end_time", "cached", "begin_time")
+    __slots__ = ("stage", "variant", "state", "attempt", "result", "failure", "worker", "start_time", "end_time", "cached", "begin_time", "note")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[StageRecord.State]
@@ -157,6 +157,7 @@ class StageRecord(_message.Message):
     END_TIME_FIELD_NUMBER: _ClassVar[int]
     CACHED_FIELD_NUMBER: _ClassVar[int]
     BEGIN_TIME_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
     stage: str
     variant: str
     state: StageRecord.State
@@ -168,7 +169,8 @@ class StageRecord(_message.Message):
     end_time: _timestamp_pb2.Timestamp
     cached: bool
     begin_time: _timestamp_pb2.Timestamp
-    def __init__(self, stage: _Optional[str] = ..., variant: _Optional[str] = ..., state: _Optional[_Union[StageRecord.State, str]] = ..., attempt: _Optional[int] = ..., result: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., worker: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., cached: bool = ..., begin_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    note: str
+    def __init__(self, stage: _Optional[str] = ..., variant: _Optional[str] = ..., state: _Optional[_Union[StageRecord.State, str]] = ..., attempt: _Optional[int] = ..., result: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., worker: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., cached: bool = ..., begin_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., note: _Optional[str] = ...) -> None: ...
 
 class Verdict(_message.Message):
     __slots__ = ("outcome", "reasons", "best_variant", "variants", "next_steps")
@@ -422,6 +424,16 @@ class ListBoardsResponse(_message.Message):
     boards: _containers.RepeatedCompositeFieldContainer[Board]
     next_page_token: str
     def __init__(self, boards: _Optional[_Iterable[_Union[Board, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class DeleteBoardRequest(_message.Message):
+    __slots__ = ("board_id",)
+    BOARD_ID_FIELD_NUMBER: _ClassVar[int]
+    board_id: str
+    def __init__(self, board_id: _Optional[str] = ...) -> None: ...
+
+class DeleteBoardResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class Board(_message.Message):
     __slots__ = ("info", "state", "online", "last_seen_time")

@@ -429,6 +429,11 @@ class BoardServiceStub(object):
                 request_serializer=boardlift_dot_v1_dot_job__pb2.ListBoardsRequest.SerializeToString,
                 response_deserializer=boardlift_dot_v1_dot_job__pb2.ListBoardsResponse.FromString,
                 _registered_method=True)
+        self.DeleteBoard = channel.unary_unary(
+                '/boardlift.v1.BoardService/DeleteBoard',
+                request_serializer=boardlift_dot_v1_dot_job__pb2.DeleteBoardRequest.SerializeToString,
+                response_deserializer=boardlift_dot_v1_dot_job__pb2.DeleteBoardResponse.FromString,
+                _registered_method=True)
         self.GrantBoardLease = channel.unary_unary(
                 '/boardlift.v1.BoardService/GrantBoardLease',
                 request_serializer=boardlift_dot_v1_dot_job__pb2.GrantBoardLeaseRequest.SerializeToString,
@@ -454,6 +459,13 @@ class BoardServiceServicer(object):
 
     def ListBoards(self, request, context):
         """Lists boards by id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteBoard(self, request, context):
+        """Forgets a board that is gone, with its queue. One that lives is refused; one that comes back registers anew.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -485,6 +497,11 @@ def add_BoardServiceServicer_to_server(servicer, server):
                     servicer.ListBoards,
                     request_deserializer=boardlift_dot_v1_dot_job__pb2.ListBoardsRequest.FromString,
                     response_serializer=boardlift_dot_v1_dot_job__pb2.ListBoardsResponse.SerializeToString,
+            ),
+            'DeleteBoard': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteBoard,
+                    request_deserializer=boardlift_dot_v1_dot_job__pb2.DeleteBoardRequest.FromString,
+                    response_serializer=boardlift_dot_v1_dot_job__pb2.DeleteBoardResponse.SerializeToString,
             ),
             'GrantBoardLease': grpc.unary_unary_rpc_method_handler(
                     servicer.GrantBoardLease,
@@ -552,6 +569,33 @@ class BoardService(object):
             '/boardlift.v1.BoardService/ListBoards',
             boardlift_dot_v1_dot_job__pb2.ListBoardsRequest.SerializeToString,
             boardlift_dot_v1_dot_job__pb2.ListBoardsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteBoard(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/boardlift.v1.BoardService/DeleteBoard',
+            boardlift_dot_v1_dot_job__pb2.DeleteBoardRequest.SerializeToString,
+            boardlift_dot_v1_dot_job__pb2.DeleteBoardResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from boardlift.errors import InvalidInputError
 from boardlift.v1 import artifact_pb2 as pb
@@ -65,16 +66,15 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
 
     async def DownloadArtifact(self, request: pb.DownloadArtifactRequest, context: Any) -> Any:
         """Send the bytes from an offset on."""
-        path = self._store.path(request.sha256)
-        if not path.is_file():
-            raise missing_error(request.sha256)
-        size = path.stat().st_size
-        if not 0 <= request.read_offset <= size:
-            raise InvalidInputError(
-                f"The offset must lie between 0 and {size}.", reason="OFFSET_INVALID", metadata={"field": "read_offset"}
-            )
-        yield pb.DownloadArtifactResponse(artifact=pb.ArtifactRef(sha256=request.sha256, size_bytes=size))
-        with path.open("rb") as file:
+        with self._open(request.sha256) as file:  # open before anything is awaited: a sweep may take the name meanwhile
+            size = os.fstat(file.fileno()).st_size
+            if not 0 <= request.read_offset <= size:
+                raise InvalidInputError(
+                    f"The offset must lie between 0 and {size}.",
+                    reason="OFFSET_INVALID",
+                    metadata={"field": "read_offset"},
+                )
+            yield pb.DownloadArtifactResponse(artifact=pb.ArtifactRef(sha256=request.sha256, size_bytes=size))
             file.seek(request.read_offset)
             while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
                 yield pb.DownloadArtifactResponse(chunk=chunk)
@@ -86,6 +86,12 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
                 f"At most {_MAX_DIGESTS} digests per call.", reason="TOO_MANY_DIGESTS", metadata={"field": "sha256"}
             )
         return pb.FindMissingArtifactsResponse(missing_sha256=await self._store.missing(request.sha256))
+
+    def _open(self, sha256: str) -> BinaryIO:
+        try:
+            return self._store.path(sha256).open("rb")
+        except FileNotFoundError as error:
+            raise missing_error(sha256) from error
 
     def _take_partial(self, header: pb.UploadHeader) -> Path:
         """Return a file of this call alone, holding what an earlier one left when the header goes on from there.

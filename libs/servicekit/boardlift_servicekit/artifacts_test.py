@@ -10,6 +10,7 @@ from boardlift.v1 import artifact_pb2_grpc
 from boardlift_servicekit.artifact_service import SERVICE, ArtifactServicer
 from boardlift_servicekit.artifacts import LocalStore, RemoteStore, upload_parts
 from boardlift_servicekit.server import Host, ServerSettings
+from boardlift_servicekit.sweep_store import discard
 
 DATA = bytes(range(256)) * 5000
 REF = pb.ArtifactRef(sha256=hashlib.sha256(DATA).hexdigest(), size_bytes=len(DATA), media_type="x")
@@ -103,6 +104,16 @@ async def test_download_from_an_offset_and_of_unknown_bytes(remote):
     with pytest.raises(BoardliftError) as caught:
         await missing.fetch(pb.ArtifactRef(sha256="a" * 64))
     assert caught.value.reason == "ARTIFACT_MISSING"
+
+
+async def test_a_download_that_has_begun_outlives_a_sweep(tmp_path):
+    store = LocalStore(tmp_path)
+    ref = await store.put_bytes(DATA, "x")
+    answers = ArtifactServicer(store).DownloadArtifact(pb.DownloadArtifactRequest(sha256=ref.sha256), None)
+    first = await anext(answers)
+    assert discard(store, ref.sha256, float("inf"))
+    assert first.artifact.size_bytes == len(DATA)
+    assert b"".join([answer.chunk async for answer in answers]) == DATA
 
 
 async def test_size_limit_of_a_local_store(tmp_path):

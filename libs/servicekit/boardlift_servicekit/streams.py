@@ -40,6 +40,8 @@ class QueueLimits:
     """Copies of every stream; 3 on a cluster of three servers."""
     ack_wait_s: float = 15.0
     """Seconds without a sign of life after which a message is handed to somebody else."""
+    event_bytes: int = 4 << 30
+    """Bytes of job histories that are kept; beyond them the oldest events go, whatever their age."""
 
 
 async def ensure_streams(js: JetStreamContext, limits: QueueLimits) -> None:
@@ -61,7 +63,13 @@ async def ensure_streams(js: JetStreamContext, limits: QueueLimits) -> None:
             **work,
         ),
         api.StreamConfig(name=RESULT_STREAM, subjects=["res.>"], max_msg_size=131072, **work),
-        api.StreamConfig(name=EVENT_STREAM, subjects=["evt.>"], allow_direct=True, max_age=30 * 86400.0),
+        api.StreamConfig(
+            name=EVENT_STREAM,
+            subjects=["evt.>"],
+            allow_direct=True,
+            max_age=30 * 86400.0,
+            max_bytes=limits.event_bytes,
+        ),
         *(_bucket(name, marker_s) for name, marker_s in (("JOB", 0), ("BOARD", 0), ("LEASE", 0), ("PRESENCE", 60))),
     ]
     for config in streams:
@@ -78,6 +86,15 @@ async def ensure_board_consumers(js: JetStreamContext, board: str, target: str, 
     check_token("target", target)
     await ensure_consumer(js, TASK_STREAM, board_consumer(board), [f"task.board.id.{board}.*"], limits)
     await ensure_consumer(js, TASK_STREAM, pool_consumer(target), [f"task.board.pool.{target}.*"], limits)
+
+
+async def delete_board_consumer(js: JetStreamContext, board: str) -> None:
+    """Remove the consumer for one board's own tasks; one that does not exist is fine."""
+    check_token("board id", board)
+    try:
+        await retry(lambda: js.delete_consumer(TASK_STREAM, board_consumer(board)))
+    except jetstream_errors.NotFoundError:
+        return
 
 
 async def ensure_consumer(

@@ -86,6 +86,21 @@ class BoardServicer(job_pb2_grpc.BoardServiceServicer):
         page, token = cut_page(found, lambda board: str(board.info.id), request.page_size, request.page_token)
         return job_pb2.ListBoardsResponse(boards=page, next_page_token=token)
 
+    async def DeleteBoard(self, request: job_pb2.DeleteBoardRequest, context: Any) -> Any:
+        """Forget a board that is gone."""
+        board = check_token("board id", request.board_id)
+        if not await self._registry.knows(board):
+            raise _not_found(board)
+        if await self._registry.presence(board) is not None:
+            raise PreconditionError(
+                f"The board {board} is online; it would register again at once.",
+                reason="BOARD_ONLINE",
+                remedy=f"Stop its agent first; 15 s later it is offline. To use it alone: boardlift lease {board}.",
+                metadata={"board_id": board},
+            )
+        await self._registry.forget(board)
+        return job_pb2.DeleteBoardResponse()
+
     async def GrantBoardLease(self, request: job_pb2.GrantBoardLeaseRequest, context: Any) -> Any:
         """Give a person a board for some time."""
         board = check_token("board id", request.board_id)
@@ -99,11 +114,7 @@ class BoardServicer(job_pb2_grpc.BoardServiceServicer):
                 metadata={"field": "limit_duration"},
             )
         if not await self._registry.knows(board):
-            raise NotFoundError(
-                f"No board {board} has registered.",
-                reason="BOARD_NOT_FOUND",
-                remedy="List the boards with `boardlift boards`.",
-            )
+            raise _not_found(board)
         held, revision = await self._registry.lease(board)
         if held is not None and held.lease_id != request.lease_id:
             raise _held(held)
@@ -158,6 +169,14 @@ def _refuse_clone(sign: queue_pb2.BoardPresence | None, info: board_agent_pb2.Bo
             remedy="Give each board its own id. After a restart, wait 15 s for the old agent's presence to end.",
             metadata={"board_id": info.id},
         )
+
+
+def _not_found(board: str) -> NotFoundError:
+    return NotFoundError(
+        f"No board {board} has registered.",
+        reason="BOARD_NOT_FOUND",
+        remedy="List the boards with `boardlift boards`.",
+    )
 
 
 def _held(lease: queue_pb2.BoardLease) -> PreconditionError:

@@ -37,6 +37,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from boardlift_orchestrator import machine
+from boardlift_orchestrator.check_boards import GOVERNOR
 from boardlift_orchestrator.convert import read_outcome
 from boardlift_orchestrator.events import (
     Action,
@@ -254,7 +255,7 @@ class Engine:
     async def _place(self, job: JobRecord, stage: Stage, spec: job_pb2.JobSpec) -> str:
         if stage.place:
             return stage.place
-        needs = "governor" if spec.perf.governor else ""
+        needs = GOVERNOR if spec.perf.governor else ""
         choosy = spec.board.id or spec.board.labels or stage.avoid or needs
         boards = await self._registry.views() if choosy else []
         place = choose_place(spec.board, spec.target, boards, stage.avoid, needs)

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
-from boardlift.errors import AlreadyExistsError, InvalidInputError, PermissionDeniedError
+from boardlift.errors import AlreadyExistsError, InvalidInputError, PermissionDeniedError, PreconditionError
 from boardlift.v1 import job_pb2, job_pb2_grpc
 from boardlift_servicekit.artifacts import missing_error
 from boardlift_servicekit.dispatcher import RESULT_MEDIA_TYPE
@@ -17,6 +17,7 @@ from boardlift_servicekit.interceptors import caller_is_admin, current_principal
 from boardlift_servicekit.names import check_token
 
 from boardlift_orchestrator.admission import Admission
+from boardlift_orchestrator.check_boards import GOVERNOR, check_boards, needs_boards
 from boardlift_orchestrator.convert import job_state, read_ref
 from boardlift_orchestrator.diagnose import QueuedDiagnoses
 from boardlift_orchestrator.engine import Engine
@@ -28,6 +29,7 @@ from boardlift_orchestrator.plan_stages import plan_classes, plan_stages
 from boardlift_orchestrator.record import JobRecord
 from boardlift_orchestrator.registry import Registry
 from boardlift_orchestrator.results import Results
+from boardlift_orchestrator.schedule import describe_wait
 from boardlift_orchestrator.validate import check_spec, limit_s
 from boardlift_orchestrator.watch import JobFollower, job_not_found
 
@@ -85,7 +87,9 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
     async def GetJob(self, request: job_pb2.GetJobRequest, context: Any) -> Any:
         """Return one job."""
         record = await self._find(request.job_id)
-        return job_pb2.GetJobResponse(job=await self._results.view(record, with_spec=True))
+        job = await self._results.view(record, with_spec=True)
+        await self._say_waits(job)
+        return job_pb2.GetJobResponse(job=job)
 
     async def ListJobs(self, request: job_pb2.ListJobsRequest, context: Any) -> Any:
         """List jobs, newest first."""
@@ -95,10 +99,13 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         lines.sort(key=_order)
         page, token = cut_page(lines, _order, request.page_size, request.page_token)
         records = await asyncio.gather(*(self._engine.read(item.id) for item in page))
+        jobs = []
         for line, record in zip(page, records, strict=True):
-            if record is None:
+            found = await self._summary(record) if record is not None else None
+            if found is None:
                 self._index.forget(line.id)
-        jobs = [await self._results.summary(record) for record in records if record is not None]
+            else:
+                jobs.append(found)
         return job_pb2.ListJobsResponse(jobs=jobs, next_page_token=token)
 
     async def CancelJob(self, request: job_pb2.CancelJobRequest, context: Any) -> Any:
@@ -147,6 +154,25 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
             raise job_not_found(job_id)
         return record
 
+    async def _summary(self, record: JobRecord) -> Any | None:
+        """Return a job for a list; None when it was removed, with its files, since the record was read."""
+        try:
+            return await self._results.summary(record)
+        except PreconditionError:
+            if await self._engine.read(record.id) is None:
+                return None
+            raise
+
+    async def _say_waits(self, job: job_pb2.Job) -> None:
+        """Note at board stages that nobody has begun what they wait for."""
+        running = job_pb2.StageRecord.STATE_RUNNING
+        waiting = [s for s in job.stages if s.stage == "board" and s.state == running and not s.worker]
+        if waiting:
+            needs = GOVERNOR if job.spec.perf.governor else ""
+            text = describe_wait(job.spec.board, job.spec.target, await self._registry.views(), needs)
+            for stage in waiting:
+                stage.note = text
+
     async def _find_own(self, job_id: str) -> JobRecord:
         """Return a job that the caller may stop or remove."""
         record = await self._find(job_id)
@@ -180,6 +206,8 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
                     remedy="List the boards with `boardlift boards`.",
                     metadata={"field": "spec.board.id", "board_id": spec.board.id},
                 )
+        if needs_boards(spec):
+            check_boards(spec, await self._registry.views())
 
     async def _record(
         self, job_id: str, spec: job_pb2.JobSpec, owner: str, request: job_pb2.CreateJobRequest

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import structlog
 from boardlift.v1 import board_agent_pb2, job_pb2, queue_pb2, toolchain_pb2
 from boardlift_servicekit.buckets import Bucket, Entry
-from boardlift_servicekit.streams import QueueLimits, ensure_board_consumers
+from boardlift_servicekit.streams import QueueLimits, delete_board_consumer, ensure_board_consumers
 from google.protobuf.message import DecodeError
 from nats.aio.client import Client
 
@@ -84,6 +84,21 @@ class Registry:
         """Tell whether a board has ever registered."""
         return await self._buckets.boards.get(board) is not None
 
+    async def forget(self, board: str) -> None:
+        """Remove a board with its queue; jobs that were placed there go elsewhere by the next sweep."""
+        self._written.pop(board, None)
+        await self._buckets.boards.remove(board)
+        await delete_board_consumer(self._js, board)
+        await self._buckets.presence.remove(board)  # last: one that lives after all registers in full next time
+
+    async def forget_old(self, before: float) -> list[str]:
+        """Remove the boards whose latest sign of life is older than a time in seconds since the epoch; return them."""
+        old = [b for b in await self.boards() if not b.online and b.last_seen_time.ToNanoseconds() / 1e9 < before]
+        for board in old:
+            await self.forget(board.info.id)
+            _log.info("board_forgotten", board=board.info.id, last_seen=board.last_seen_time.ToJsonString())
+        return [board.info.id for board in old]
+
     async def lease(self, board: str) -> tuple[queue_pb2.BoardLease | None, int]:
         """Return the lease that somebody holds on a board, and the key's revision (0: none)."""
         entry = await self._buckets.leases.get(LEASE_PREFIX + board)
@@ -140,6 +155,7 @@ class Registry:
                 leased=bool(board.state.lease_holder),
                 busy_job=board.state.busy_job,
                 capabilities=tuple(board.info.capabilities),
+                governor=board.state.governor,
                 gone=not board.online and time.time() - board.last_seen_time.ToNanoseconds() / 1e9 > _GONE_S,
             )
             for board in await self.boards()

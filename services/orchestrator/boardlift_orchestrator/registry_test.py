@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from boardlift.errors import BoardliftError
 from boardlift.v1 import board_agent_pb2, job_pb2
-from boardlift_servicekit.messaging import connect
+from boardlift_servicekit.messaging import TASK_STREAM, board_consumer, connect
 from boardlift_servicekit.streams import QueueLimits, ensure_streams
 from support.nats_server import running_nats
 
@@ -22,6 +24,7 @@ class Lab:
     """Two replicas over one queue."""
 
     def __init__(self, client: Any) -> None:
+        self.js = client.jetstream()
         self.buckets = Buckets.open(client)
         self.replicas = [BoardServicer(client, Registry(client, self.buckets, LIMITS), self.buckets) for _ in range(2)]
         self.registry = Registry(client, self.buckets, LIMITS)
@@ -77,3 +80,34 @@ async def test_a_board_without_a_sign_of_life_for_long_is_gone(lab: Lab, monkeyp
     assert await is_gone()
     monkeypatch.undo()
     assert not await is_gone()
+
+
+async def reason_of_delete(lab: Lab, board: str) -> str:
+    try:
+        await lab.replicas[1].DeleteBoard(job_pb2.DeleteBoardRequest(board_id=board), None)
+    except BoardliftError as error:
+        assert error.remedy
+        return error.reason
+    return ""
+
+
+async def test_a_board_that_is_gone_can_be_forgotten_and_comes_back_as_a_new_one(lab: Lab) -> None:
+    await lab.register(0, PULL)
+    assert await reason_of_delete(lab, "b1") == "BOARD_ONLINE"
+    await lab.buckets.presence.remove("b1")
+    assert await reason_of_delete(lab, "b1") == ""
+    assert await reason_of_delete(lab, "b1") == "BOARD_NOT_FOUND"
+    consumers = {info.name for info in await lab.js.consumers_info(TASK_STREAM)}
+    assert board_consumer("b1") not in consumers and not await lab.registry.boards()
+    await lab.register(0, PULL)
+    await lab.js.consumer_info(TASK_STREAM, board_consumer("b1"))
+    assert [view.id for view in await lab.registry.views()] == ["b1"]
+
+
+async def test_boards_without_a_sign_of_life_for_long_are_forgotten_and_others_stay(lab: Lab) -> None:
+    await lab.register(0, PULL)
+    assert await lab.registry.forget_old(time.time() + 60) == []  # it is online
+    await lab.buckets.presence.remove("b1")
+    assert await lab.registry.forget_old(time.time() - 60) == []
+    assert await lab.registry.forget_old(time.time() + 60) == ["b1"]
+    assert not await lab.registry.knows("b1")

@@ -7,7 +7,7 @@ from typing import Any
 
 from boardlift.errors import DataLossError
 from boardlift.v1 import artifact_pb2, job_pb2
-from boardlift_servicekit.artifacts import ArtifactStore
+from boardlift_servicekit.artifacts import ArtifactStore, missing_error
 from google.protobuf.message import DecodeError
 
 from boardlift_orchestrator.convert import job_message, ref_message
@@ -71,7 +71,10 @@ class Results:
     async def read(self, artifact: artifact_pb2.ArtifactRef) -> bytes:
         """Return an artifact's bytes; for small ones."""
         path = await self.store.fetch(artifact)
-        return await asyncio.to_thread(path.read_bytes)
+        try:
+            return await asyncio.to_thread(path.read_bytes)
+        except FileNotFoundError as error:  # swept in between: it was found, and not read for longer than what is fresh
+            raise missing_error(artifact.sha256) from error
 
     async def _parse(self, ref: Ref, kind: Any) -> Any:
         try:

@@ -1,4 +1,6 @@
-"""Remove old jobs, and every artifact that nothing needs: mark by digest, then sweep. One orchestrator at a time.
+"""Remove old jobs, boards that are long silent, and every artifact that nothing needs: mark by digest, then sweep.
+
+One orchestrator does so at a time.
 
 An artifact stays when a job that is still there names it, or when somebody has used it lately: uploaded it, asked
 whether it is there, been told of it by a service's cache. The moment of the latest use that still lets an artifact go
@@ -27,6 +29,7 @@ from boardlift_orchestrator.engine import Engine
 from boardlift_orchestrator.index import JobIndex
 from boardlift_orchestrator.record import StageState
 from boardlift_orchestrator.references import References
+from boardlift_orchestrator.registry import Registry
 from boardlift_orchestrator.settings import RetentionSettings
 
 _STAMP: Final = "queue.txt"
@@ -41,6 +44,7 @@ class Retention:
         self,
         engine: Engine,
         index: JobIndex,
+        registry: Registry,
         store: LocalStore,
         lease: Lease,
         settings: RetentionSettings,
@@ -51,12 +55,14 @@ class Retention:
         Args:
             engine: Reads and removes jobs.
             index: All jobs.
+            registry: All boards.
             store: The artifacts of all orchestrators.
             lease: Keeps the others from doing the same work.
             settings: How long things stay.
             queue_id: Returns what tells this queue from any other.
         """
         self._engine, self._index, self._store, self._lease = engine, index, store, lease
+        self._registry = registry
         self._settings = settings
         self._queue_id = queue_id
         self._references = References(store)
@@ -100,6 +106,7 @@ class Retention:
             OSError: The store can't be read; artifacts stay.
         """
         begun = time.time()
+        await self._registry.forget_old(begun - self._settings.keep_boards.total_seconds())
         await self._refuse_foreign_queue()
         settings, store = self._settings, self._store
         removed = await self._expire(begun - settings.keep_jobs.total_seconds())

@@ -35,6 +35,8 @@ class BoardView:
     """Tasks queued for it alone."""
     capabilities: tuple[str, ...] = ()
     """What it can do."""
+    governor: str = ""
+    """Its CPU's clock governor when it was last heard of; empty when unknown."""
     gone: bool = False
     """True when it has given no sign of life for so long that nobody should wait for it."""
 
@@ -83,7 +85,7 @@ def choose_place(
 
 
 def describe_wait(selector: job_pb2.BoardSelector, target: str, boards: Sequence[BoardView], needs: str = "") -> str:
-    """Say what a stage that nobody takes now waits for, and what is the matter with each board that it could go to."""
+    """Say what a stage that nobody has begun waits for, and what is the matter with each board that it could go to."""
     if selector.id:
         named = next((board for board in boards if board.id == selector.id), None)
         state = f"it is {_state(named)}; see `boardlift boards`" if named else "it has not registered"
@@ -105,7 +107,11 @@ def _state(board: BoardView) -> str:
         return "long gone" if board.gone else "offline"
     if not board.reachable:
         return "not reached by the orchestrator"
-    return "lent to a person" if board.leased else "out of rotation"
+    if board.leased:
+        return "lent to a person"
+    if not board.in_rotation:
+        return "out of rotation"
+    return f"busy with {board.busy_job}" if board.busy_job else "free"
 
 
 def has_labels(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:

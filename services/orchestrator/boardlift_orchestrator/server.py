@@ -32,7 +32,7 @@ from boardlift_servicekit.messaging import (
 )
 from boardlift_servicekit.server import Host, wait_for_signal
 from boardlift_servicekit.stage_calls import GrpcRunner
-from boardlift_servicekit.streams import QueueLimits, ensure_streams
+from boardlift_servicekit.streams import ensure_streams
 from nats.aio.client import Client
 
 from boardlift_orchestrator.admission import Admission
@@ -71,7 +71,7 @@ class Orchestrator:
         self._client = client
         self._worker = f"orch-{_host_token()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
         self._pace = Pace(heartbeat_s=own.heartbeat.total_seconds(), beat_s=max(0.2, own.ack_wait.total_seconds() / 4))
-        limits = QueueLimits(replicas=own.nats_replicas, ack_wait_s=own.ack_wait.total_seconds())
+        limits = own.queue_limits()
         store = LocalStore(own.state_dir / "artifacts", own.max_artifact_bytes)
         buckets = Buckets.open(client)
         self.store = store
@@ -94,7 +94,7 @@ class Orchestrator:
         admission = Admission(self._engine, index, registry, lambda: sum(self._slots.values()), own.active_jobs)
         host.beside(admission.run)
         gc_lease = Lease(client.jetstream(), "retention", self._worker)
-        self.retention = Retention(self._engine, index, store, gc_lease, settings.keep, buckets.jobs.identity)
+        self.retention = Retention(self._engine, index, registry, store, gc_lease, settings.keep, buckets.jobs.identity)
         host.beside(self.retention.run)
         planner = Planner(self._engine, self._results, index, registry, client.jetstream(), self._stored)
         jobs = JobServicer(self._engine, self._results, index, registry, follower, diagnoses, admission, planner)
@@ -242,8 +242,7 @@ async def serve(settings: AllSettings) -> None:
     options: dict[str, Any] = {"user_credentials": str(own.nats_credentials)} if own.nats_credentials else {}
     wait_s = own.nats_wait.total_seconds()
     client = await connect(list(own.nats), "boardlift-orchestrator", wait_s=wait_s, closed_cb=on_closed, **options)
-    limits = QueueLimits(replicas=own.nats_replicas, ack_wait_s=own.ack_wait.total_seconds())
-    await ensure_streams(client.jetstream(), limits)
+    await ensure_streams(client.jetstream(), own.queue_limits())
     host = Host("orchestrator", settings.server)
     orchestrator = Orchestrator(settings, client, host)
     await orchestrator.start()

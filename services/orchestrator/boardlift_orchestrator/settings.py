@@ -9,6 +9,7 @@ from pathlib import Path
 from boardlift_servicekit.channels import ChannelSettings
 from boardlift_servicekit.keeper import KeepSettings
 from boardlift_servicekit.server import ServerSettings
+from boardlift_servicekit.streams import QueueLimits
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Settings:
     """Time between looks at jobs that nothing happens to."""
     active_jobs: int = field(default=0, metadata={"min": 0, "max": 100_000})
     """Jobs that may have stages at the stage services; others wait for their turn. 0 goes by the services' slots."""
+    max_event_bytes: int = field(default=4 << 30, metadata={"min": 16 << 20})
+    """Bytes of job histories in the queue; beyond them the oldest events go early. Each NATS server must have them."""
     service_patience: timedelta = timedelta(seconds=60)
     """Time for which an unreachable service is waited for before an attempt counts as failed."""
     dial_networks: tuple[str, ...] = ()
@@ -50,6 +53,12 @@ class Settings:
     log_level: str = "INFO"
     """DEBUG, INFO, WARNING or ERROR."""
 
+    def queue_limits(self) -> QueueLimits:
+        """How the queue is kept."""
+        return QueueLimits(
+            replicas=self.nats_replicas, ack_wait_s=self.ack_wait.total_seconds(), event_bytes=self.max_event_bytes
+        )
+
 
 @dataclass(frozen=True)
 class RetentionSettings(KeepSettings):
@@ -57,6 +66,8 @@ class RetentionSettings(KeepSettings):
 
     keep_jobs: timedelta = field(default=timedelta(days=30), metadata={"min": timedelta(0)})
     """Time for which a job stays after its end, with its files."""
+    keep_boards: timedelta = field(default=timedelta(days=90), metadata={"min": timedelta(hours=1)})
+    """Time for which a board is listed after its latest sign of life; one that comes back registers anew."""
 
 
 @dataclass(frozen=True)
