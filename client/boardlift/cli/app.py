@@ -22,6 +22,7 @@ from boardlift.cli.push import push
 from boardlift.cli.remedies import remedies
 from boardlift.cli.report import report
 from boardlift.cli.run import run
+from boardlift.cli.samples import samples
 from boardlift.cli.search import search
 from boardlift.cli.sensitivity import sensitivity
 from boardlift.cli.session import Group
@@ -40,5 +41,5 @@ def app() -> None:
 
 for command in (run, jobs, boards, artifacts, report, pull, push, transform, check, lint, compare, doctor, dataset):
     app.add_command(command)
-for command in (compile_, simulate, estimate, sensitivity, remedies, search, diagnose, lease):
+for command in (compile_, simulate, estimate, sensitivity, remedies, search, samples, diagnose, lease):
     app.add_command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
 from pathlib import Path
 
@@ -10,10 +11,13 @@ import click
 from boardlift._diagnosis import build_request, choose_variant
 from boardlift._outcome import FAIL, PASS
 from boardlift._requests import to_ref
+from boardlift._stage_results import StageResults
+from boardlift._user_arrays import fit_user_arrays
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.cli.stage_output import StageLines
+from boardlift.client import Client
 from boardlift.message_json import message_to_plain
-from boardlift.v1 import board_agent_pb2, job_pb2
+from boardlift.v1 import board_agent_pb2, job_pb2, transform_pb2
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
@@ -47,18 +51,15 @@ def diagnose(
     The board runs the model on the held-out samples, makes the known mistakes on purpose, and names the one that gives
     exactly what your code got. Exit code 0 when everything agrees, 1 when a cause was found.
 
-    The held-out samples are those of your dataset behind the calibration samples, in its order, when `boardlift
-    dataset` made the split. Name and shape them as the compiled model does: `boardlift transform` prints its inputs and
-    outputs.
+    Get the held-out samples by `boardlift samples JOB --out DIR`, run your code on them in that order, and save what it
+    got, or fed, as one array [N, ...] per tensor: by the names of your own model or of the compiled one.
     """
     with session.client() as client:
         job = client._call(client._jobs.GetJob, job_pb2.GetJobRequest(job_id=job_id)).job
-        chosen = choose_variant(job, variant)
-        request = build_request(job, chosen, client.fetch_bytes, f"diagnose-{uuid.uuid4().hex[:12]}")
+        chosen, results = choose_variant(job, variant), StageResults(job, client.fetch_bytes)
+        request = build_request(job, chosen, results, f"diagnose-{uuid.uuid4().hex[:12]}")
         request.sample_limit = samples
-        for path, field in ((user_outputs, request.user_outputs), (user_inputs, request.user_inputs)):
-            if path is not None:
-                field.CopyFrom(to_ref(client.push(path)))
+        _add_user_arrays(session, client, results.transform(chosen), request, (user_outputs, user_inputs))
         lines = StageLines(session.output, "diagnose")
         if agent and not board:
             with session.stages(board=agent) as stages:
@@ -71,6 +72,26 @@ def diagnose(
         _print(session, chosen, result)
     agrees = not result.HasField("failure") and [d.cause for d in result.diagnoses] == ["consistent"]
     return PASS if agrees else FAIL
+
+
+def _add_user_arrays(
+    session: Session,
+    client: Client,
+    transform: transform_pb2.TransformResult,
+    request: board_agent_pb2.DiagnoseModelRequest,
+    files: tuple[Path | None, Path | None],
+) -> None:
+    """Upload what the user's code got and fed, under the names of the compiled model."""
+    sides = transform_pb2.IoMapping.DIRECTION_OUTPUT, transform_pb2.IoMapping.DIRECTION_INPUT
+    for path, side, field in zip(files, sides, (request.user_outputs, request.user_inputs), strict=True):
+        if path is None:
+            continue
+        with tempfile.TemporaryDirectory(prefix="boardlift-") as folder:
+            entries = [entry for entry in transform.io_map if entry.direction == side]
+            fitted, renamed = fit_user_arrays(path, entries, Path(folder))
+            field.CopyFrom(to_ref(client.push(fitted)))
+        for old, new in renamed.items():
+            session.output.note(f"{old} of {path.name} is taken for {new}: so the transform has renamed it.")
 
 
 def _print(session: Session, variant: str, result: board_agent_pb2.DiagnoseResult) -> None:

@@ -155,7 +155,8 @@ def print_remedies(output: Output, result: explore_pb2.RemedyResult) -> None:
         rows = [as_it_is, *(_remedy_row(remedy, result) for remedy in result.remedies)]
         output.table(("remedy", "kind", "gain us, estimated", *LATENCY, "subgraphs", ""), rows)
         for remedy in result.remedies:
-            output.line(f"{remedy.name}: {remedy.message}")
+            if "+" not in remedy.name:  # the parts of a combination have lines of their own
+                output.line(f"{remedy.name}: {remedy.message}")
     print_findings(output, result.findings)
 
 

@@ -83,9 +83,9 @@ def explore_remedies(
         if not dry_run and not result.HasField("failure"):
             spec = exploration.spec
             spec.skip_passes.extend(without)
-            made = client.forms_with(
-                exploration.model, data_path(exploration.data), spec, untried_passes(result), request.form, lines
-            )
+            passes, told = untried_passes(result), StageLines(session.output, "transform")
+            data = data_path(exploration.data)
+            made = client.forms_with(exploration.model, data, spec, passes, request.form, told)
             request.alternatives.extend(made.forms)
             request.try_remedies = True
             result = client.try_remedies(request, lines)

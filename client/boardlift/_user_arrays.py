@@ -1,0 +1,51 @@
+"""What a user's own code fed or got, by the names of the user's model -> by those of the compiled model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boardlift.errors import InvalidInputError
+from boardlift.v1 import transform_pb2
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def fit_user_arrays(
+    path: Path, entries: Iterable[transform_pb2.IoMapping], folder: Path
+) -> tuple[Path, dict[str, str]]:
+    """Rename the arrays of a file where the transform has renamed the tensors; elements keep their order and form.
+
+    Args:
+        path: `.npz` of arrays `[N, ...]`.
+        entries: Tensors of one side, before and after the transform.
+        folder: Receives the file with the new names.
+
+    Returns:
+        The file to send, the given one where no name changes, and old name -> new name.
+
+    Raises:
+        InvalidInputError: The file can't be read (`ARRAYS_UNREADABLE`).
+    """
+    import numpy as np
+
+    from boardlift.npz import NpzError, read_npz
+
+    try:
+        arrays: dict[str, np.ndarray] = read_npz(path)
+    except NpzError as error:
+        raise InvalidInputError(
+            f"{path.name} can't be read: {error}.",
+            reason="ARRAYS_UNREADABLE",
+            remedy="Save plain arrays [N, ...], one per tensor, with numpy.savez.",
+            metadata={"file": str(path)},
+        ) from error
+    new_names = {e.before.name: e.after.name for e in entries if e.after.name and e.after.name != e.before.name}
+    renamed = {old: new for old, new in new_names.items() if old in arrays and new not in arrays}
+    if not renamed:
+        return path, {}
+    fitted = {renamed.get(name, name): array for name, array in arrays.items()}
+    np.savez(folder / path.name, **fitted)  # type: ignore[arg-type]  # typed as if a name could only be allow_pickle
+    return folder / path.name, renamed

@@ -1,0 +1,65 @@
+"""`boardlift samples`: the held-out samples of a job, to run one's own code on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from boardlift._convert import to_artifact
+from boardlift._stage_results import StageResults
+from boardlift.cli.output import size_text
+from boardlift.cli.session import Command, Session, pass_session
+from boardlift.errors import PreconditionError
+from boardlift.v1 import job_pb2, toolchain_pb2
+
+
+@click.command(cls=Command)
+@click.argument("job_id", metavar="JOB")
+@click.option(
+    "-o", "--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Save the files here."
+)
+@click.option("--variant", default="", help="Variant whose form and outputs are wanted; default the first.")
+@pass_session
+def samples(session: Session, job_id: str, out: Path, variant: str) -> int:
+    """Save the samples that JOB was proven on, and what the models answer to them.
+
+    inputs.npz has them as your own model takes them, compiled_inputs.npz as the compiled one does (float, before its
+    layout and picture format); float_outputs.npz and quantised_outputs.npz are the answers of your model and of the
+    quantised one. All arrays are [N, ...] in the same order.
+    """
+    with session.client() as client:
+        job = client._call(client._jobs.GetJob, job_pb2.GetJobRequest(job_id=job_id)).job
+        names = [item.name for item in job.spec.variants]
+        chosen = variant or names[0]
+        if chosen not in names:
+            raise click.UsageError(f"job {job_id} has no variant {chosen}; it has {', '.join(names)}")
+        results = StageResults(job, client.fetch_bytes)
+        transform = results.transform(chosen)
+        wanted = {
+            "inputs.npz": results.ingest().heldout,
+            "compiled_inputs.npz": transform.heldout,
+            "float_outputs.npz": transform.reference_outputs,
+            "quantised_outputs.npz": results.simulated(chosen).quantized_outputs,
+        }
+        if not any(ref.sha256 for ref in wanted.values()):
+            raise PreconditionError(
+                f"Job {job_id} has no held-out samples yet, or its dataset was refused.",
+                reason="NO_SAMPLES",
+                remedy=f"See how far it is: boardlift jobs show {job_id}",
+            )
+        saved = [client.fetch(to_artifact(ref), out / name) for name, ref in wanted.items() if ref.sha256]
+    tensors = [(entry.before, entry.after) for entry in transform.io_map]
+    if session.json:
+        session.output.emit({"variant": chosen, "files": [str(path) for path in saved]})
+        return 0
+    rows = [(_tensor(yours), _tensor(compiled)) for yours, compiled in tensors]
+    session.output.table(("tensor of your model", "of the compiled model"), rows)
+    for path in saved:
+        session.output.line(f"{path}  {size_text(path.stat().st_size)}")
+    session.output.line(f"Then: boardlift diagnose {job_id} --variant {chosen} --user-outputs MINE.npz")
+    return 0
+
+
+def _tensor(spec: toolchain_pb2.TensorSpec) -> str:
+    return f"{spec.name} {spec.dtype} {list(spec.shape)}" if spec.name else "not fed any more"
