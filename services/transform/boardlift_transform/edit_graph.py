@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -70,6 +71,15 @@ def only_use(value: ir.Value) -> ir.Node | None:
     return uses[0].node if len(uses) == 1 else None
 
 
+def source_of(value: ir.Value) -> ir.Value:
+    """The value itself, or what it is copied from by Identity."""
+    producer = value.producer()
+    while producer is not None and producer.op_type == "Identity" and producer.inputs[0] is not None:
+        value = producer.inputs[0]
+        producer = value.producer()
+    return value
+
+
 class Editor:
     """Adds and replaces parts of one graph on behalf of one pass."""
 
@@ -77,14 +87,22 @@ class Editor:
         """Collect the names in use once, so that every new name is unique."""
         self.graph = graph
         self.pass_id = pass_id
-        self._names: set[str] = {v.name for v in graph.inputs if v.name}
-        self._names.update(name for name in graph.initializers)
+        self._names: set[str] = set()
         self._node_names: set[str] = set()
         self._next: dict[str, int] = {}
-        for node in graph.all_nodes():
+        for node in ir.traversal.RecursiveGraphIterator(graph, enter_graph=self._take_names):
             self._names.update(o.name for o in node.outputs if o.name)
             if node.name:
                 self._node_names.add(node.name)
+
+    def _take_names(self, graph: Any) -> None:
+        self._names.update(v.name for v in (*graph.inputs, *graph.initializers.values()) if v.name)
+
+    def within(self, graph: ir.Graph) -> Editor:
+        """An editor of an inner graph, with the same names in use."""
+        inner = copy.copy(self)
+        inner.graph = graph
+        return inner
 
     def _unique(self, hint: str, taken: set[str]) -> str:
         name = hint
@@ -107,6 +125,10 @@ class Editor:
     def value_name(self, hint: str) -> str:
         """A value name that nobody uses."""
         return self._unique(hint, self._names)
+
+    def node_name(self, hint: str) -> str:
+        """A node name that nobody uses."""
+        return self._unique(hint, self._node_names)
 
     def constant(self, array: Array, hint: str) -> ir.Value:
         """Add an initialiser; the array is referenced, not copied."""
@@ -196,6 +218,8 @@ class Editor:
             old.replace_all_uses_with(new)
             return
         if new.is_graph_input() or new.is_graph_output() or is_constant(new):
+            for node, index in old.uses():  # the copy stands last; nodes read what is copied
+                node.replace_input_with(index, new)
             new = self.node(None, "Identity", [new], shape_of(new), hint=f"{old.name}_copy")
         if new.shape is None:
             new.shape = old.shape
@@ -207,6 +231,16 @@ class Editor:
     def drop(self, node: ir.Node) -> None:
         """Remove a node whose outputs nobody reads."""
         self.graph.remove(node, safe=True)
+        _detach_inner(node)
+
+
+def _detach_inner(node: ir.Node) -> None:
+    """Let what stands in the graphs of a removed node read nothing: a value counts its readers there too."""
+    for attr in node.attributes.values():
+        if attr.type == ir.AttributeType.GRAPH:
+            for inner in attr.as_graph().all_nodes():
+                for index in range(len(inner.inputs)):
+                    inner.replace_input_with(index, None)
 
 
 def make_attribute(name: str, value: Any) -> ir.Attr:
@@ -238,6 +272,7 @@ def remove_unused(graph: ir.Graph) -> list[str]:
             continue
         removed.append(node.name or node.op_type)
         graph.remove(node, safe=True)
+        _detach_inner(node)
     outputs = set(graph.outputs)
     for name, value in list(graph.initializers.items()):
         if not value.uses() and value not in outputs and not value.is_graph_input():

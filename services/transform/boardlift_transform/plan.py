@@ -113,6 +113,9 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
     if request.outputs:
         steps.append(PlannedPass("cut-outputs", "outputs were chosen", {"outputs": list(request.outputs)}))
     steps.append(PlannedPass("fold-constants", "shape arithmetic must be gone before conversion"))
+    for name, operators, reason in _CONTROL_FLOW:
+        if summary.functions or operators & set(summary.operators):
+            steps.append(PlannedPass(name, reason))
     steps.append(PlannedPass("cast-to-float32", "the tool takes float32 only"))
     if summary.opset < min(opset, 11):
         steps.append(PlannedPass("upgrade-opset", f"opset {summary.opset} -> {opset}", {"opset": opset}))
@@ -148,6 +151,11 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
         steps.append(PlannedPass(name, reason, trusted if name == "fold-constants" else {}))
     return steps
 
+
+_CONTROL_FLOW: tuple[tuple[str, frozenset[str], str], ...] = (
+    ("unroll-loop", frozenset({"Loop"}), "the tool has no control flow"),
+    ("if-to-where", frozenset({"If"}), "the tool has no control flow"),
+)
 
 _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("eliminate-dead", "leftovers split subgraphs"),

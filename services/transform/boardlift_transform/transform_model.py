@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from boardlift_transform.check_branches import check_branches
 from boardlift_transform.check_result import Finding, check_result
 from boardlift_transform.edit_graph import Array
 from boardlift_transform.inspect import ModelSummary, TensorSpec, spec_of, summarise
@@ -162,6 +163,8 @@ def transform_loaded(
         raise _not_equivalent(proof)
     if proof.batch == WRONG:
         raise _mixes_the_batch(proof)
+    if verify and any(report.id == "if-to-where" and report.applied for report in reports):
+        findings += check_branches(loaded, chosen.passes, feeds, is_random)
     return TransformResult(
         model=proof.model,
         io_map=proof.io_map,
