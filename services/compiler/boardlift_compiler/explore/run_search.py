@@ -190,11 +190,10 @@ class VariantSearch:
         self, evaluations: Sequence[Evaluation], current: Round, part: _Part
     ) -> list[Errors | StageFailure]:
         def advance(done: int, total: int) -> None:
-            part.report(
-                f"evaluate {current.heldout} samples", BUILD_SHARE + (1 - BUILD_SHARE) * done / total, done, total
-            )
+            share = BUILD_SHARE + (1 - BUILD_SHARE) * done / max(total, 1)
+            part.report(f"evaluate on {current.heldout} held-out samples", share, done, total)
 
-        advance(0, max(len(evaluations), 1))
+        advance(0, len(evaluations))
         started, ran = time.monotonic(), self.evaluator.ran
         errors = await self.evaluator.evaluate(evaluations, advance)
         reckoned = reckon_evaluation(self.evaluator.ran - ran, current.heldout)
