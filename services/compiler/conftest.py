@@ -10,11 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from boardlift_compiler.run_compile import CompileInputs, compile_model
 from boardlift_compiler.run_folder import run_folder
+from boardlift_compiler.run_mapper import Hooks, Limits
+from boardlift_compiler.spec import CalibrationSpec, CompilerKnobs, CompileSpec
 from boardlift_compiler.toolchain import probe_toolchain
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+QUICK = CompileSpec(calibration=CalibrationSpec("max"), compiler=CompilerKnobs("O1"))
 
 
 def load_file(path):
@@ -65,6 +69,25 @@ def put(models, tmp_path):
         return path, data
 
     return write
+
+
+@pytest.fixture
+def build(toolchain, put, tmp_path):
+    """Compile a model; returns the outcome with its products read into memory."""
+
+    async def run(model, spec=None, *, hooks=None, **more):
+        path, data = put(model, **more)
+        with run_folder(tmp_path / "runs") as folder:
+            inputs = CompileInputs(path, spec or QUICK, data, 1)
+            outcome = await compile_model(toolchain, inputs, folder, Limits(timeout_s=120), hooks or Hooks())
+            outcome.kept = {n: p.read_bytes() for n, p in outcome.files.items()}
+            if outcome.quantized_model:
+                outcome.kept["quantized_model.onnx"] = outcome.quantized_model.read_bytes()
+            if outcome.console:
+                outcome.kept["console.log"] = outcome.console.read_bytes()
+        return outcome
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -51,6 +51,8 @@ class RunEnd:
     """Seconds without output when we stopped it for that, else 0."""
     wrote_model: bool = False
     """True when the compiled model lies where it should."""
+    oom_killed: bool = False
+    """True when the kernel killed a process for want of memory while the tool ran."""
     disk_full: bool = False
     """True when the work folder's file system had no room left at the end."""
     extra_text: tuple[str, ...] = field(default=())
@@ -114,13 +116,16 @@ def explain_run(
     if end.exit_code == 0 and (failure is None or not errors or failure.code == "MARCH_MISMATCH"):
         return failure
     found = explain_text(errors or "\n".join(facts.tail), end.exit_code)
+    if found is not None and found.code == "KILLED" and end.oom_killed:
+        return make_failure("OUT_OF_MEMORY", "", found.evidence, end.exit_code)
     return found or failure or make_failure("EXIT_CODE", str(end.exit_code), tail, end.exit_code)
 
 
 def _explain_signal(end: RunEnd, facts: LogFacts, errors: str) -> StageFailure:
     signal = end.exit_code - 128
     tail = tuple(facts.tail[-MAX_EVIDENCE:])
-    if "std::bad_alloc" in errors or "std::bad_alloc" in "\n".join(tail):
+    no_memory = "std::bad_alloc" in errors or "std::bad_alloc" in "\n".join(tail)
+    if no_memory or (signal == 9 and end.oom_killed):
         return make_failure("OUT_OF_MEMORY", "", tail, end.exit_code)
     if signal == 4:
         return make_failure("CPU_UNSUPPORTED", "", tail, end.exit_code)

@@ -125,7 +125,8 @@ def test_codes_are_unique():
         ("HorizonRT not support these cpu operators: HzCalibration", "QDQ_UNSUPPORTED"),
         ("Error Pass(split_gru).\nError message:std::bad_alloc", "GRU_UNROLL"),
         ("ir.h:1366: eraseOutput: Assertion `outputs_[i]->uses().empty()` failed.", "CONTROL_FLOW_UNSUPPORTED"),
-        ("hbdk-cc compile hbir model failed with returncode -9", "OUT_OF_MEMORY"),
+        ("hbdk-cc compile hbir model failed with returncode -9", "KILLED"),
+        ("hbdk-cc compile hbir model failed with returncode -15.", "KILLED"),
         ("hbdk-cc compile hbir model failed with returncode -11", "COMPILER_CRASH"),
         ("hbdk-cc compile hbir model failed with returncode 1.", "COMPILER_FAILED"),
         (
@@ -153,6 +154,8 @@ def test_harmless_text_is_no_failure():
         (RunEnd(134), "CRASH"),
         (RunEnd(132), "CPU_UNSUPPORTED"),
         (RunEnd(137), "KILLED"),
+        (RunEnd(137, oom_killed=True), "OUT_OF_MEMORY"),
+        (RunEnd(143, oom_killed=True), "KILLED"),
         (RunEnd(143), "KILLED"),
         (RunEnd(137, timed_out_s=60), "TIMEOUT"),
         (RunEnd(137, silent_s=600), "HANG"),
@@ -163,6 +166,12 @@ def test_harmless_text_is_no_failure():
 )
 def test_ends_without_a_word_are_told_apart(end, code):
     assert explain_run(end, LogFacts(tail=["Start to optimize the onnx model."])).code == code
+
+
+@pytest.mark.parametrize(("oom_killed", "code"), [(True, "OUT_OF_MEMORY"), (False, "KILLED")])
+def test_a_compiler_that_was_killed_is_out_of_memory_only_when_the_kernel_says_so(oom_killed, code):
+    facts = LogFacts(errors=["hbdk-cc compile hbir model failed with returncode -9."])
+    assert explain_run(RunEnd(255, oom_killed=oom_killed), facts).code == code
 
 
 def test_a_claimed_success_is_checked():

@@ -47,9 +47,11 @@ DECISIVE_KINDS = (
     _row("FILE_TOO_LARGE", r"File too large|\[Errno 27\]", "The tool wrote a file larger than a run may.",
          "Raise the service's limit, or use fewer samples.", user_fault=False),
     _row("OUT_OF_MEMORY", r"MemoryError|std::bad_alloc|Cannot allocate memory|Unable to allocate"
-         r"|failed to map segment from shared object|yaml file parse failed[^\n]*\s*\Z"
-         r"|hbdk-cc compile hbir model failed with returncode -9",
+         r"|failed to map segment from shared object|yaml file parse failed[^\n]*\s*\Z",
          "Memory ran out.", "Use fewer compiler jobs or samples, or a machine with more memory.", user_fault=False),
+    _row("KILLED", r"hbdk-cc compile hbir model failed with returncode -(?P<subject>9|15|2|1)\b",
+         "Something else ended the tool or its compiler (signal {subject}); the kernel reports no want of memory.",
+         "Run again; if it repeats, look who ends processes on that machine.", user_fault=False),
 )  # fmt: skip
 
 MODEL_KINDS = (
@@ -219,12 +221,10 @@ SILENT_KINDS = (
          " that is not there.", "Give the Conv a bias; zeros will do.", cure="fold-channel-add"),
     _row("CPU_UNSUPPORTED", None, "The processor lacks vector instructions the toolchain was built with.",
          "Use an x86-64 machine with AVX2; pass the host CPU through to a virtual machine.", user_fault=False),
-    _row("KILLED", None, "Something else ended the tool (signal {subject}); often the system's memory guard.",
-         "Look at the machine's memory; fewer slots or jobs need less.", user_fault=False),
     _row("TIMEOUT", None, "The tool did not finish within {subject} s.",
-         "Use optimise level O2, fewer samples, or allow more time."),
-    _row("HANG", None, "The tool printed nothing for {subject} s and used no processor time.",
-         "If it repeats with this model, the evidence shows the step at which it hangs."),
+         "Use optimise level O2, fewer samples, or allow more time (BOARDLIFT_COMPILE_TIMEOUT).", user_fault=False),
+    _row("HANG", None, "The tool printed nothing for {subject} s, which no step of it does.",
+         "If it repeats with this model, the evidence shows the step at which it hangs.", user_fault=False),
     _row("NO_COMPILED_MODEL", None, "The tool said it succeeded but left no compiled model.",
          "Run again; keep the log if it repeats.", user_fault=False),
     _row("NOT_CLOSED", None, "The tool ended with exit code 0 but without its closing line.",

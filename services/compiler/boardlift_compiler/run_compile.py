@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardlift_compiler.apply_preset import complete_spec
+from boardlift_compiler.collect_files import collect_files, collect_log
 from boardlift_compiler.detect_fallbacks import find_fallbacks, placement_reasons
 from boardlift_compiler.explain_failure import StageFailure, explain_run, make_failure
 from boardlift_compiler.find_coarse_lookups import find_coarse_lookups
@@ -113,10 +114,8 @@ async def compile_model(
     run = await run_mapper(toolchain, ARGUMENTS, folder, limits=limits, hooks=hooks, tracker=tracker)
     outcome.size = _size(inputs, outcome, model, data)
     await asyncio.to_thread(_collect, run, folder, outcome, model, data)
-    scrubber = Scrubber(folder.path, toolchain.root)
-    for path in outcome.files.values():
-        if path.suffix in (".json", ".txt"):
-            scrubber.file(path)
+    gather = collect_log if outcome.failure else collect_files
+    outcome.files = await asyncio.to_thread(gather, folder, Scrubber(folder.path, toolchain.root))
     return outcome
 
 
@@ -205,22 +204,6 @@ def _read_products(folder: RunFolder, outcome: CompileOutcome) -> StageFailure |
     outcome.quantized_model = out / f"{PREFIX}_quantized_model.onnx"
     if not outcome.quantized_model.is_file():
         return make_failure("NO_COMPILED_MODEL", "")
-    outcome.files = _other_files(folder, out)
-    for path in (outcome.quantized_model, *(p for p in outcome.files.values() if p.suffix == ".onnx")):
+    for path in out.glob("*.onnx"):
         path.write_bytes(sort_constants(path.read_bytes()))
     return None
-
-
-def _other_files(folder: RunFolder, out: Path) -> dict[str, Path]:
-    wanted = {
-        f"{PREFIX}_original_float_model.onnx": "original_float_model.onnx",
-        f"{PREFIX}_optimized_float_model.onnx": "optimized_float_model.onnx",
-        f"{PREFIX}_calibrated_model.onnx": "calibrated_model.onnx",
-        f"{PREFIX}_quant_info.json": "quant_info.json",
-        "deleted_nodes_info.txt": "deleted_nodes_info.txt",
-    }
-    files = {new: out / old for old, new in wanted.items() if (out / old).is_file()}
-    for path in sorted(out.glob("*_subgraph_*.json")):
-        files[path.name] = path
-    files["config.yaml"] = folder.path / CONFIG_FILE
-    return files

@@ -21,25 +21,6 @@ QUICK = CompileSpec(calibration=CalibrationSpec("max"), compiler=CompilerKnobs("
 INT16 = replace(QUICK, preset="int16")
 
 
-@pytest.fixture
-def build(toolchain, put, tmp_path):
-    """Compile a model; returns the outcome with its products read into memory."""
-
-    async def run(model, spec=QUICK, *, hooks=None, **more):
-        path, data = put(model, **more)
-        with run_folder(tmp_path / "runs") as folder:
-            inputs = CompileInputs(path, spec, data, 1)
-            outcome = await compile_model(toolchain, inputs, folder, Limits(timeout_s=120), hooks or Hooks())
-            outcome.kept = {n: p.read_bytes() for n, p in outcome.files.items()}
-            if outcome.quantized_model:
-                outcome.kept["quantized_model.onnx"] = outcome.quantized_model.read_bytes()
-            if outcome.console:
-                outcome.kept["console.log"] = outcome.console.read_bytes()
-        return outcome
-
-    return run
-
-
 async def simulate(toolchain, outcome, tmp_path, model, samples, float_inputs, spec, bits=2):
     """Simulate an outcome against stock onnxruntime on the original model."""
     for name, data in (("q.onnx", outcome.kept["quantized_model.onnx"]), ("m.bin", outcome.compiled)):
@@ -89,7 +70,8 @@ async def test_equal_builds_are_equal_bytes_plain_or_warm_and_hold_no_path(build
         await warm.close()
     digests = [hashlib.sha256(o.compiled).hexdigest() for o in (first, second, third)]
     assert len(set(digests)) == 1
-    same = [n for n in first.kept if n not in ("console.log",)]
+    same = [n for n in first.kept if not n.endswith(".log")]
+    assert {"main_graph_subgraph_0.html", "main_graph_subgraph_0.json", "quant_info.json", "config.yaml"} < set(same)
     assert all(first.kept[n] == second.kept[n] == third.kept[n] for n in same)
     for name, data in {**third.kept, "model.bin": third.compiled}.items():
         for secret in (str(tmp_path), str(toolchain.root), "boardlift-run-"):

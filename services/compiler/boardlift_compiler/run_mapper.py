@@ -14,6 +14,7 @@ from pathlib import Path
 
 from boardlift_servicekit.tool import ToolCommand, ToolResult, run_tool
 
+from boardlift_compiler.count_oom_kills import count_oom_kills
 from boardlift_compiler.explain_failure import RunEnd
 from boardlift_compiler.parse_log import EPHEMERAL, LogFacts, LogParser
 from boardlift_compiler.run_folder import RunFolder
@@ -123,6 +124,7 @@ async def run_mapper(
         file_bytes=limits.file_bytes,
         log_path=console,
     )
+    kills_before = count_oom_kills()
     task = asyncio.ensure_future(hooks.launcher(command, follower.feed))
     silent_s = await _watch(task, follower, limits)
     if console.is_file():
@@ -136,6 +138,7 @@ async def run_mapper(
         timed_out_s=limits.timeout_s if result.timed_out else 0.0,
         silent_s=limits.silence_s if result.silent else 0.0,
         wrote_model=(folder.path / OUTPUT_FOLDER / f"{PREFIX}.bin").is_file(),
+        oom_killed=count_oom_kills() > kills_before,
         disk_full=folder.free_bytes() < FULL_DISK_BYTES,
     )
     return MapperRun(end, follower.parser.facts, console, result.peak_memory_bytes, result.cpu_s, result.duration_s)

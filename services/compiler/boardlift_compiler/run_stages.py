@@ -36,7 +36,8 @@ ONNX, BIN, NPZ, TEXT, JSON = (
     "text/plain",
     "application/json",
 )
-MEDIA_TYPES = {".onnx": ONNX, ".json": JSON, ".yaml": "application/yaml", ".txt": TEXT, ".log": TEXT}
+MEDIA_TYPES = {".onnx": ONNX, ".json": JSON, ".yaml": "application/yaml", ".txt": TEXT, ".log": TEXT,
+               ".html": "text/html", ".zip": "application/zip"}  # fmt: skip
 MAX_BIT_SAMPLES = 64
 
 
@@ -137,6 +138,7 @@ class StageRunner:
                 ]
             )
         self._describe(result.execution, outcome.run, facts.step_seconds)
+        result.execution.tools[0].parts.update({k: v for k, v in facts.versions.items() if k != "hb_mapper"})
         return result
 
     async def _store_products(self, outcome: CompileOutcome, result: compiler_pb2.CompileResult) -> None:
@@ -144,18 +146,19 @@ class StageRunner:
             result.log.CopyFrom(await self.store.put_file(outcome.console, TEXT))
             if outcome.failure is not None:
                 result.failure.log.CopyFrom(result.log)
-        if outcome.failure is not None or not outcome.compiled or outcome.quantized_model is None:
-            return
         names = list(outcome.files)
         refs = await asyncio.gather(
-            self.store.put_bytes(outcome.compiled, BIN),
-            self.store.put_file(outcome.quantized_model, ONNX),
-            *(self.store.put_file(outcome.files[n], MEDIA_TYPES.get(Path(n).suffix, BIN)) for n in names),
+            *(self.store.put_file(outcome.files[n], MEDIA_TYPES.get(Path(n).suffix, BIN)) for n in names)
         )
-        result.compiled_model.CopyFrom(refs[0])
-        result.quantized_model.CopyFrom(refs[1])
-        for name, ref in zip(names, refs[2:], strict=True):
+        for name, ref in zip(names, refs, strict=True):
             result.files.append(toolchain_pb2.NamedArtifact(name=name, artifact=ref))
+        if outcome.failure is not None or not outcome.compiled or outcome.quantized_model is None:
+            return
+        compiled, quantized = await asyncio.gather(
+            self.store.put_bytes(outcome.compiled, BIN), self.store.put_file(outcome.quantized_model, ONNX)
+        )
+        result.compiled_model.CopyFrom(compiled)
+        result.quantized_model.CopyFrom(quantized)
 
     async def simulate(
         self, request: compiler_pb2.SimulateModelRequest, emitter: Emitter

@@ -104,6 +104,7 @@ async def test_check_compile_simulate_and_the_cache(client, models):
     assert kinds["compiled_model_bytes"] == toolchain_pb2.FIGURE_KIND_MEASURED
     assert result.subgraphs[0].layers
     assert result.execution.tools[0].version == "1.24.3"
+    assert set(result.execution.tools[0].parts) == {"hbdk", "hbdk runtime", "horizon_nn"}
     assert result.execution.peak_memory_bytes > 50_000_000
 
     held = models.samples(model, 12, seed=5)

@@ -49,6 +49,18 @@ def test_calibration_is_counted_and_gives_the_remaining_time():
     assert tracker.remaining_s(20.0) == pytest.approx(10.0 + 1.0 + 10.0)
 
 
+def test_the_compilers_own_percentage_is_shown_and_trusted_the_more_the_further_it_is():
+    tracker = ProgressTracker({**STEPS, "compile": 20.0}, True)
+    tracker.feed("Start to compile the model.", 0.0)
+    tracker.feed("Compile submodel: main_graph_subgraph_0", 0.0)
+    assert (tracker.done, tracker.total, tracker.remaining_s(5.0)) == (0, 100, 15.0)
+    assert tracker.feed("[==>     ] 6%", 5.0)
+    assert (tracker.done, tracker.total) == (6, 100)
+    assert tracker.remaining_s(5.0) == pytest.approx(0.06 * 5 * 94 / 6 + 0.94 * 15)  # not 78
+    tracker.feed("[=======>] 90%", 18.0)
+    assert tracker.remaining_s(18.0) == pytest.approx(2.0, abs=0.1)
+
+
 def test_history_survives_and_ignores_damage(tmp_path):
     path = tmp_path / "history.jsonl"
     History(path).add(SIZE, STEPS)
