@@ -24,6 +24,7 @@ class GraphBuilder:
         self.weights: list[onnx.TensorProto] = []
         self.inputs: list[onnx.ValueInfoProto] = []
         self.outputs: list[onnx.ValueInfoProto] = []
+        self.domains: tuple[str, ...] = ()
 
     def input(self, name: str, shape: Sequence[int | str], dtype: int = TensorProto.FLOAT) -> str:
         """Add a graph input."""
@@ -57,7 +58,9 @@ class GraphBuilder:
         """The checked model; the shapes of outputs that were given none are inferred."""
         graph = helper.make_graph(self.nodes, "test", self.inputs, self.outputs, self.weights)
         model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=self.ir_version
+            graph,
+            opset_imports=[helper.make_opsetid("", self.opset), *(helper.make_opsetid(d, 1) for d in self.domains)],
+            ir_version=self.ir_version,
         )
         if any(not o.type.tensor_type.HasField("shape") for o in model.graph.output):
             model = onnx.shape_inference.infer_shapes(model)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import onnx
 from onnx import helper
 
+from boardlift_transform.check_ends import refuse_map
 from boardlift_transform.refusal import Refusal
 
 MAX_DIMENSION = 1 << 31
@@ -27,7 +28,7 @@ def check_graph(model: onnx.ModelProto) -> onnx.ModelProto:
 
     Raises:
         Refusal: MODEL_EMPTY, OPSET_UNKNOWN, GRAPH_TOO_LARGE, NESTING_TOO_DEEP, DUPLICATE_NAME, VALUE_UNDEFINED,
-            GRAPH_CYCLIC, SHAPE_TOO_LARGE, INITIALIZER_SIZE, ATTRIBUTE_INVALID.
+            GRAPH_CYCLIC, SHAPE_TOO_LARGE, INITIALIZER_SIZE, ATTRIBUTE_INVALID, VALUE_TYPE.
     """
     graph = model.graph
     if not graph.output:
@@ -39,6 +40,9 @@ def check_graph(model: onnx.ModelProto) -> onnx.ModelProto:
     _check_header(model)
     _check_opsets(model)
     _count_nodes(graph)
+    makers = {name: node.name or node.op_type for node in graph.node for name in node.output}
+    for value in (*graph.input, *graph.output):
+        refuse_map(value, makers)
     for value in (*graph.input, *graph.output, *graph.value_info):
         _check_value(value)
     for tensor in graph.initializer:

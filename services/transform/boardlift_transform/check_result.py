@@ -75,10 +75,17 @@ def check_result(model: ir.Model, target: TargetProfile, opset: int, *, partial:
     ]
 
 
+_QUANTISED = frozenset(
+    "QuantizeLinear DequantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul ConvInteger MatMulInteger".split()
+)
+
+
 def _remedy(nodes: list[ir.Node]) -> str:
     kinds = {n.op_type for n in nodes}
     if kinds & {"If", "Loop", "Scan"}:
         return "control flow must be constant: freeze the input that decides (frozen_inputs), or export without it"
+    if kinds & _QUANTISED:
+        return "give the float model from before it was quantised: the toolchain calibrates and quantises by itself"
     return "cut the outputs before these nodes and compute the rest on the CPU, or export without them"
 
 

@@ -103,12 +103,13 @@ def compare(
     results = [old_outputs(entries, session.run(feed_new(entries, sample))) for sample in samples]
     names = list(reference[0]) if reference else []
     return [
-        _compare_output(name, [r[name] for r in reference], [r[name] for r in results], relative_tolerance)
+        compare_output(name, [r[name] for r in reference], [r[name] for r in results], relative_tolerance)
         for name in names
     ]
 
 
-def _compare_output(name: str, want: list[Array], got: list[Array], relative_tolerance: float) -> OutputComparison:
+def compare_output(name: str, want: list[Array], got: list[Array], relative_tolerance: float) -> OutputComparison:
+    """Errors of one output, `want` and `got` per sample."""
     expected = np.stack([w.astype(np.float64).reshape(-1) for w in want])
     actual = np.stack([g.astype(np.float64).reshape(-1) for g in got])
     same = (expected == actual) | (np.isnan(expected) & np.isnan(actual))

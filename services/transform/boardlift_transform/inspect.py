@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from boardlift_transform.edit_graph import attribute, input_at, shape_of, used_opset
+from boardlift_transform.pass_result import node_label
 
 LARGEST = 10
 
@@ -59,6 +60,8 @@ class ModelSummary:
     """Metadata properties of the file."""
     functions: int = 0
     """Number of model-local functions."""
+    foreign: dict[str, str] = field(default_factory=dict)
+    """First node of each operator of a foreign domain, by `domain::Operator`."""
 
 
 def summarise(model: ir.Model, sha256: str = "") -> ModelSummary:
@@ -66,8 +69,11 @@ def summarise(model: ir.Model, sha256: str = "") -> ModelSummary:
     graph = model.graph
     operators: Counter[str] = Counter()
     macs = 0
+    foreign: dict[str, str] = {}
     for node in graph.all_nodes():
         operators[node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}::{node.op_type}"] += 1
+        if node.domain not in ("", "ai.onnx"):
+            foreign.setdefault(f"{node.domain}::{node.op_type}", node_label(node))
         macs += count_macs(node)
     weights = [v for v in graph.initializers.values() if v.const_value is not None]
     largest = sorted(weights, key=lambda v: -(v.const_value.nbytes if v.const_value else 0))[:LARGEST]
@@ -86,6 +92,7 @@ def summarise(model: ir.Model, sha256: str = "") -> ModelSummary:
         largest_tensors=tuple(spec_of(v) for v in largest),
         metadata=dict(model.metadata_props),
         functions=len(model.functions),
+        foreign=foreign,
     )
 
 

@@ -12,6 +12,7 @@ import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
 from boardlift_transform.check_graph import check_graph
+from boardlift_transform.dense_weights import densify
 from boardlift_transform.park_weights import PARK_BYTES
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.write_model import copy_fields
@@ -98,7 +99,7 @@ def load_model(source: onnx.ModelProto | bytes | str | Path, external: Mapping[s
     load_external(proto, folder, external or {})
     if not digest:
         digest = hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
-    checked = check_graph(proto)
+    checked = densify(check_graph(proto))
     _check_flags(checked)
     return LoadedModel(checked, digest, owned=bool(data) or checked is not proto)
 

@@ -7,11 +7,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from boardlift_transform.inspect import ModelSummary
-from boardlift_transform.passes import PASSES, PASSES_BY_ID
+from boardlift_transform.passes import (
+    PASSES,
+    PASSES_BY_ID,
+    expand_quantised,
+    replace_foreign,
+    strip_dynamic_quantisation,
+)
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.targets import TargetProfile
 
 INT16, INT8 = "int16", "int8"
+STRIPPERS = ("expand-quantised", "strip-dynamic-quantisation", "strip-quantisation")
+"""Passes that make another model of a quantised one: what comes before them is not equal to what comes after."""
+QUANTISED = (
+    expand_quantised.OPERATORS | strip_dynamic_quantisation.OPERATORS
+    | frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "ConvInteger"})
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,14 +95,16 @@ def _refusals(summary: ModelSummary, request: Request) -> list[Refusal]:
         found.append(
             Refusal("PRECISION_UNKNOWN", f"no precision {request.precision!r}", remedy="int8, int16 or empty for both")
         )
-    foreign = sorted(op for op in summary.operators if "::" in op)
-    if foreign and not request.keep_foreign_domains and summary.functions == 0:
+    unknown = {op: node for op, node in summary.foreign.items() if op.partition("::")[0] not in replace_foreign.DOMAINS}
+    if unknown and not request.keep_foreign_domains and summary.functions == 0:
+        operator, node = next(iter(unknown.items()))
         found.append(
             Refusal(
                 "FOREIGN_DOMAIN",
-                f"operators of foreign domains: {', '.join(foreign)}",
-                remedy="export without them, or keep them with keep_foreign_domains",
-                metadata={"operators": ",".join(foreign)},
+                f"node {node} is {operator}, an operator that neither ONNX nor onnxruntime has"
+                + (f"; all of them: {', '.join(sorted(unknown))[:300]}" if len(unknown) > 1 else ""),
+                remedy="export without custom operators, or cut the model in front of it (onnx.utils.extract_model)",
+                metadata={"node": node, "operators": ",".join(sorted(unknown))},
             )
         )
     return found
@@ -112,6 +126,12 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
         )
     if request.outputs:
         steps.append(PlannedPass("cut-outputs", "outputs were chosen", {"outputs": list(request.outputs)}))
+    kinds = {op.split("::")[-1] for op in summary.operators}
+    if summary.functions or kinds & QUANTISED:
+        steps += [PlannedPass(name, "the tool quantises float models only") for name in STRIPPERS]
+    if summary.functions or replace_foreign.is_needed(summary.operators, summary.opset):
+        keep = {"keep": request.keep_foreign_domains}
+        steps.append(PlannedPass("replace-foreign", "the tool knows ONNX's own operators only", keep))
     steps.append(PlannedPass("fold-constants", "shape arithmetic must be gone before conversion"))
     for name, operators, reason in _CONTROL_FLOW:
         if summary.functions or operators & set(summary.operators):

@@ -11,6 +11,8 @@ import onnx
 import onnx_ir as ir
 
 from boardlift_transform.check_branches import check_branches
+from boardlift_transform.check_ends import check_ends
+from boardlift_transform.check_repeatable import check_repeatable
 from boardlift_transform.check_result import Finding, check_result
 from boardlift_transform.edit_graph import Array
 from boardlift_transform.inspect import ModelSummary, TensorSpec, spec_of, summarise
@@ -18,6 +20,7 @@ from boardlift_transform.io_map import IoEntry, snippet
 from boardlift_transform.load_model import LoadedModel, load_model
 from boardlift_transform.plan import Plan, PlannedPass, Request, plan
 from boardlift_transform.prove import WRONG, Proof, Subject, draw_samples, open_original, prove
+from boardlift_transform.prove_quantised import find_float, measure_against_original, steps_to_strip
 from boardlift_transform.record_steps import StepRecorder
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.runner import Listener, PassReport, run_plan
@@ -145,26 +148,41 @@ def transform_loaded(
     reports = run_plan(working, chosen.passes[:shaping], listener, recorder)
     inputs = concrete_inputs(loaded, working, request)
     original = open_original(loaded.proto) if verify else None  # a model that does not run is refused before any work
-    reports += run_plan(working, chosen.passes[shaping:], listener, recorder)
+    stripped = max(shaping, steps_to_strip(chosen.passes), _steps_to_cut(chosen.passes))
+    reports += run_plan(working, chosen.passes[shaping:stripped], listener, recorder)
+    inside = find_float(working, reports, loaded) if verify else None
+    check_repeatable(working)
+    if not request.passes:
+        check_ends(working)
+    reports += run_plan(working, chosen.passes[stripped:], listener, recorder)
     findings = check_result(working, profile, request.opset or profile.opset, partial=bool(request.passes))
     if listener is not None:
         listener("prove-equivalence", len(chosen.passes), len(chosen.passes))
     feeds, is_random = draw_samples(loaded, inputs, request, samples) if verify else ([], True)
     after = summarise(working)
-    proof = prove(Subject(loaded, inputs, working, chosen, feeds, is_random, original), verify)
+
+    def proven(steps: Plan) -> Proof:
+        if inside is None:
+            return prove(Subject(loaded, inputs, working, steps, feeds, is_random, original), verify)
+        rest = replace(steps, passes=steps.passes[inside.steps :])
+        return prove(Subject(inside.loaded, inputs, working, rest, feeds, is_random))
+
+    proof = proven(chosen)
     for guard in (False, True):
         if not proof.passed or proof.batch != WRONG:
             break
         step = PlannedPass("pin-batch", "batch 8 ran but differed from single runs: only batch 1", {"guard": guard})
         reports += run_plan(working, [step], listener, recorder)
         chosen = replace(chosen, passes=(*chosen.passes, step))
-        proof = prove(Subject(loaded, inputs, working, chosen, feeds, is_random, original), verify)
+        proof = proven(chosen)
     if not proof.passed:
         raise _not_equivalent(proof)
     if proof.batch == WRONG:
         raise _mixes_the_batch(proof)
     if verify and any(report.id == "if-to-where" and report.applied for report in reports):
         findings += check_branches(loaded, chosen.passes, feeds, is_random)
+    if inside is not None:
+        proof = measure_against_original(proof, inside, loaded, feeds, original)
     return TransformResult(
         model=proof.model,
         io_map=proof.io_map,
@@ -176,6 +194,11 @@ def transform_loaded(
         findings=(*findings, *proof.findings),
         shapes_from_samples=taken,
     )
+
+
+def _steps_to_cut(steps: Sequence[PlannedPass]) -> int:
+    """Number of leading steps up to the one that drops outputs; 0 when there is none."""
+    return 1 + max((i for i, step in enumerate(steps) if step.id == "cut-outputs"), default=-1)
 
 
 def concrete_inputs(loaded: LoadedModel, working: ir.Model, request: Request) -> list[TensorSpec]:

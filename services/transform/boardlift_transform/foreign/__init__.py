@@ -1,0 +1,1 @@
+"""Operators of foreign domains written in ONNX's own: one file per domain."""

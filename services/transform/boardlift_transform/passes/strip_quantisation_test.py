@@ -1,0 +1,139 @@
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from boardlift_transform.build_test_models import GraphBuilder
+from boardlift_transform.edit_graph import Array
+from boardlift_transform.refusal import Refusal
+from boardlift_transform.run_one_pass import run_one_pass
+from boardlift_transform.transform_model import transform
+
+STEP = 0.02
+
+
+def _numbers(b: GraphBuilder, step: float = STEP, zero: int = 0, kind: type = np.int8) -> list[str]:
+    return [b.constant(np.asarray(step, np.float32)), b.constant(np.asarray(zero, kind))]
+
+
+def _pair(b: GraphBuilder, x: str, *moves: tuple[str, dict[str, object]], out: str = "", zero: int = 0) -> str:
+    """x quantised, moved as whole numbers, dequantised."""
+    numbers = _numbers(b, zero=zero)
+    t = b.node("QuantizeLinear", [x, *numbers])
+    for op, attributes in moves:
+        t = b.node(op, [t], **attributes)
+    return b.node("DequantizeLinear", [t, *numbers], out)
+
+
+def _samples(*shape: int, name: str = "x") -> list[dict[str, Array]]:
+    return [{name: np.random.default_rng(i).uniform(-4, 4, shape).astype(np.float32)} for i in range(4)]
+
+
+@pytest.mark.parametrize("opset", [10, 13, 21])
+def test_a_pair_is_a_clip_and_within_half_a_step(opset: int) -> None:
+    b = GraphBuilder(opset, ir_version=5 if opset == 10 else 8)
+    _pair(b, b.input("x", [1, 64]), out="y")
+    b.output("y", [1, 64])
+    run = run_one_pass(b.model(), "strip-quantisation", samples=_samples(1, 64))
+    assert run.operators == ["Clip"]
+    assert 0 < run.comparisons[0].max_abs <= STEP / 2 + 1e-6
+
+
+def test_a_relu_that_the_quantiser_dropped_stays() -> None:
+    b = GraphBuilder(13)
+    _pair(b, b.input("x", [1, 64]), out="y", zero=-128)
+    b.output("y", [1, 64])
+    run = run_one_pass(b.model(), "strip-quantisation", samples=_samples(1, 64))
+    assert run.comparisons[0].max_abs <= STEP / 2 + 1e-6
+
+
+def test_whole_numbers_that_are_only_moved() -> None:
+    b = GraphBuilder(13)
+    pool = ("MaxPool", {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]})
+    _pair(b, b.input("x", [1, 2, 6, 6]), pool, ("Transpose", {"perm": [0, 2, 3, 1]}), out="y")
+    b.output("y", [1, 6, 6, 2])
+    run = run_one_pass(b.model(), "strip-quantisation", samples=_samples(1, 2, 6, 6))
+    assert run.operators == ["Clip", "MaxPool", "Transpose"]
+    assert run.comparisons[0].max_abs <= STEP / 2 + 1e-6
+
+
+def test_the_same_range_is_not_clipped_twice() -> None:
+    b = GraphBuilder(13)
+    first = _pair(b, b.input("x", [1, 8]))
+    _pair(b, b.node("Identity", [first]), out="y")
+    b.output("y", [1, 8])
+    assert run_one_pass(b.model(), "strip-quantisation").operators.count("Clip") == 1
+
+
+def _with_weights(axis: int) -> onnx.ModelProto:
+    b = GraphBuilder(13)
+    shape = (6, 8) if axis == 0 else (8, 6)
+    whole = b.constant(b.rng.integers(-127, 128, shape).astype(np.int8))
+    scales, zeros = b.rng.uniform(0.01, 0.03, 6).astype(np.float32), np.zeros(6, np.int8)
+    w = b.node("DequantizeLinear", [whole, b.constant(scales), b.constant(zeros)], axis=axis)
+    b.node("Gemm", [_pair(b, b.input("x", [1, 8])), w], "y", transB=int(axis == 0))
+    b.output("y", [1, 6])
+    return b.model()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_weights_with_a_scale_per_channel_are_exact(axis: int) -> None:
+    run = run_one_pass(_with_weights(axis), "strip-quantisation",
+                       samples=[{"x": np.arange(-4, 4, dtype=np.float32)[None] * STEP}])  # fmt: skip
+    assert run.operators == ["Clip", "Gemm"]
+    assert run.max_rel < 1e-5
+
+
+def test_float_weights_with_a_pair_keep_their_rounding() -> None:
+    b = GraphBuilder(13)
+    w = _pair(b, b.weight(6, 8))
+    b.node("Gemm", [b.input("x", [1, 8]), w], "y", transB=1)
+    b.output("y", [1, 6])
+    run = run_one_pass(b.model(), "strip-quantisation")
+    assert run.operators == ["Gemm"]
+    assert run.max_rel < 1e-5
+
+
+def test_a_table_of_whole_numbers_behind_gather() -> None:
+    b = GraphBuilder(13)
+    table = b.constant(b.rng.integers(-127, 128, (20, 8)).astype(np.int8))
+    numbers = _numbers(b, zero=3)
+    for name in ("y", "z"):
+        rows = b.node("Gather", [table, b.input(f"ids_{name}", [1, 4], TensorProto.INT64)])
+        b.node("DequantizeLinear", [rows, *numbers], name)
+        b.output(name, [1, 4, 8])
+    run = run_one_pass(b.model(), "strip-quantisation")
+    assert run.operators == ["Gather", "Gather"]
+    assert run.max_rel < 1e-6
+
+
+def test_an_input_of_whole_numbers() -> None:
+    b = GraphBuilder(13)
+    b.node("DequantizeLinear", [b.input("x", [1, 8], TensorProto.UINT8), *_numbers(b, zero=7, kind=np.uint8)], "y")
+    b.output("y", [1, 8])
+    run = run_one_pass(b.model(), "strip-quantisation")
+    assert run.operators == ["Cast", "Sub", "Mul"]
+    assert run.max_rel < 1e-6
+
+
+def test_two_scales_are_left_alone_and_refused_with_the_remedy() -> None:
+    b = GraphBuilder(13)
+    t = b.node("QuantizeLinear", [b.input("x", [1, 8]), *_numbers(b)])
+    b.node("DequantizeLinear", [t, *_numbers(b, 2 * STEP)], "y")
+    b.output("y", [1, 8])
+    assert "another scale" in run_one_pass(b.model(), "strip-quantisation").result.skipped[0].reason
+    with pytest.raises(Refusal) as caught:
+        transform(b.model())
+    assert caught.value.reason == "OPERATOR_REFUSED"
+    assert "float model from before" in caught.value.remedy
+
+
+def test_an_infinite_scale_is_refused_by_node() -> None:
+    b = GraphBuilder(13)
+    numbers = _numbers(b, float("inf"))
+    t = b.node("QuantizeLinear", [b.input("x", [1, 8]), *numbers])
+    b.node("DequantizeLinear", [t, *numbers], "y")
+    b.output("y", [1, 8])
+    with pytest.raises(Refusal) as caught:
+        transform(b.model())
+    assert (caught.value.reason, caught.value.metadata["node"]) == ("QUANTISATION_SCALE", "/QuantizeLinear_0")
