@@ -16,7 +16,7 @@ import onnx_ir as ir
 from boardlift_transform.check_result import Finding
 from boardlift_transform.edit_graph import Array
 from boardlift_transform.load_model import LoadedModel
-from boardlift_transform.passes.if_to_where import BRANCH, PASS, SELECTS
+from boardlift_transform.passes.if_to_where import BRANCH, CONDITION, PASS
 from boardlift_transform.plan import PlannedPass
 from boardlift_transform.prove import open_original
 from boardlift_transform.refusal import Refusal
@@ -75,11 +75,9 @@ def _watch(graph: ir.Graph) -> _Watched:
     conditions, parents, values = dict[str, str](), {}, {}
     for node in graph:
         branches = tuple(_branch(line) for line in node.metadata_props.get(BRANCH, "").splitlines())
-        label = node.metadata_props.get(SELECTS)
+        label = node.metadata_props.get(CONDITION)
         if label is not None:
-            chooser = node if node.op_type == "Where" else node.inputs[0].producer() if node.inputs[0] else None
-            condition = chooser.inputs[0] if chooser is not None else None
-            conditions[label], parents[label] = condition.name or "" if condition is not None else "", branches
+            conditions[label], parents[label] = node.outputs[0].name or "", branches
         if branches:
             values.update({o.name: branches for o in node.outputs if o.name and o.dtype in _FLOATS})
     return _Watched(conditions, parents, values)
@@ -92,7 +90,7 @@ def _branch(line: str) -> tuple[str, str]:
 
 def _runs(branches: Sequence[tuple[str, str]], holds: Mapping[str, bool]) -> bool:
     """Whether the original computes what stands in these branches."""
-    return all(holds.get(label, True) == (side == "then") for side, label in branches)
+    return all(holds[label] == (side == "then") for side, label in branches if label in holds)
 
 
 def _check_finite(watched: _Watched, results: Mapping[str, Array], holds: Mapping[str, bool], sample: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from boardlift_transform.edit_graph import PROVENANCE, Editor, source_of
+from boardlift_transform.edit_graph import PROVENANCE, Editor, shape_of, source_of
 
 
 def copy_body(body: ir.Graph, feeds: Sequence[ir.Value], editor: Editor) -> ir.Graph:
@@ -58,3 +58,23 @@ def inline_before(anchor: ir.Node, inner: ir.Graph, editor: Editor) -> list[ir.V
         node.metadata_props[PROVENANCE] = editor.pass_id
         anchor.prepend(node)
     return outputs
+
+
+def run_if(
+    anchor: ir.Node, condition: ir.Value, inner: ir.Graph, otherwise: Sequence[ir.Value], editor: Editor, name: str
+) -> ir.Node:
+    """Put an If in front of `anchor`: what `inner` gives where the condition holds, else the values in `otherwise`."""
+    keep = ir.Graph([], [], nodes=[], name=f"{name}_keep", opset_imports=dict(editor.graph.opset_imports))
+    within = editor.within(keep)
+    keep.outputs.extend(
+        within.node(None, "Identity", [v], shape_of(v), hint=f"{name}_keep", dtype=v.dtype) for v in otherwise
+    )
+    inner.name = f"{name}_run"
+    branches = {"then_branch": inner, "else_branch": keep}
+    made = editor.node_outputs(anchor, "If", [condition], [None] * len(otherwise), branches, hint=name)
+    node = made[0].producer()
+    if node is None:
+        raise ValueError("a new node makes its outputs")
+    for output, value in zip(made, otherwise, strict=True):
+        output.type = value.type
+    return node

@@ -18,16 +18,16 @@ from typing import Any
 
 import onnx_ir as ir
 
-from boardlift_transform.edit_graph import remove_unused, shape_of
+from boardlift_transform.edit_graph import Array, Editor, constant_of, remove_unused, shape_of, source_of
 from boardlift_transform.fold_graph import GraphFolder, fold_graph
 from boardlift_transform.inline_graph import inline_before, rename_values
 from boardlift_transform.inspect import count_macs
 from boardlift_transform.passes._base import ROUNDING, Pass, PassResult, node_label
 from boardlift_transform.refusal import Refusal
 
-BRANCH, SELECTS = "boardlift.branch", "boardlift.selects"
+BRANCH, CONDITION = "boardlift.branch", "boardlift.condition"
 """Metadata: branches that a node stood in, inner ones first, a line `then NAME` or `else NAME` each; and the name of
-the If that a Where (or Or) stands for."""
+the If whose condition a node makes."""
 _SELECTED = frozenset(
     getattr(ir.DataType, name)
     for name in ("FLOAT", "FLOAT16", "DOUBLE", "INT8", "UINT8", "INT32", "UINT32", "INT64", "BOOL")
@@ -46,7 +46,9 @@ def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
 
 
 def _convert(node: ir.Node, folder: GraphFolder) -> bool:
-    label, editor = node_label(node), folder.editor
+    label, editor, decides = node_label(node), folder.editor, node.inputs[0]
+    if decides is None:
+        return False
     branches = {name: node.attributes[f"{name}_branch"].as_graph() for name in ("then", "else")}
     for index, pair in enumerate(zip(*(b.outputs for b in branches.values()), strict=True)):
         _check(label, index, *pair)
@@ -59,8 +61,12 @@ def _convert(node: ir.Node, folder: GraphFolder) -> bool:
             before = inner.metadata_props.get(BRANCH)
             inner.metadata_props[BRANCH] = f"{before}\n{name} {label}" if before else f"{name} {label}"
         made.append(inline_before(node, branch, editor))
+    condition = editor.reshape(node, decides, (1, 1, 1, 1), (1, 1, 1, 1), hint=f"{label}_condition")
+    maker = condition.producer()
+    if maker is not None:
+        maker.metadata_props[CONDITION] = label
     for old, then, otherwise in zip(node.outputs, *made, strict=True):
-        editor.replace(old, then if then is otherwise else _select(node, label, then, otherwise, folder))
+        editor.replace(old, then if then is otherwise else _select(node, condition, then, otherwise, editor))
     editor.drop(node)
     folder.result.apply(label, "If", f"both branches and Where ({'; '.join(work)})")
     return True
@@ -80,32 +86,35 @@ def _check(label: str, index: int, then: ir.Value, otherwise: ir.Value) -> None:
     )
 
 
-def _select(node: ir.Node, label: str, then: ir.Value, otherwise: ir.Value, folder: GraphFolder) -> ir.Value:
+def _select(node: ir.Node, condition: ir.Value, then: ir.Value, otherwise: ir.Value, editor: Editor) -> ir.Value:
     """`then` where the condition holds, else `otherwise`, of the shape of both.
 
-    In between all are 4-D, the condition `[1,1,1,1]`: the CPU's kernel takes no other form of one condition for all.
+    In between all are 4-D like the condition: the CPU's kernel takes no other form of one condition for all elements.
     """
-    editor, condition, shape = folder.editor, node.inputs[0], shape_of(then)
-    if condition is None or shape is None:
-        raise ValueError("an If needs a condition, and its shapes were checked")
-
-    def reshaped(value: ir.Value, dims: tuple[int, ...]) -> ir.Value:
-        return value if shape_of(value) == dims else editor.reshape(node, value, dims, hint=f"{label}_{len(dims)}d")
-
+    shape, hint = shape_of(then) or (), node_label(node)
     wide = _four(shape)
-    condition, *sides = (reshaped(v, d) for v, d in ((condition, (1, 1, 1, 1)), (then, wide), (otherwise, wide)))
-    if then.dtype != ir.DataType.BOOL:
-        chosen = editor.node(node, "Where", [condition, *sides], wide, hint=label, dtype=then.dtype)
-    else:  # onnxruntime has no Where of truth values
-        against = editor.node(node, "Not", [condition], (1, 1, 1, 1), hint=f"{label}_not")
-        pairs = zip((condition, against), sides, strict=True)
-        chosen = editor.node(
-            node, "Or", [editor.node(node, "And", p, wide, hint=label) for p in pairs], wide, hint=label
-        )
-    maker = chosen.producer()
-    if maker is not None:
-        maker.metadata_props[SELECTS] = label
-    return reshaped(chosen, shape)
+    known = [constant_of(source_of(v)) if wide == (1, 1, 1, 1) else None for v in (then, otherwise)]
+    sides = [v if shape_of(v) == wide else editor.reshape(node, v, wide, hint=f"{hint}_4d") for v in (then, otherwise)]
+    if then.dtype == ir.DataType.BOOL:
+        chosen = _select_truth(node, condition, sides, known, editor)
+    else:
+        chosen = editor.node(node, "Where", [condition, *sides], wide, hint=hint, dtype=then.dtype)
+    return chosen if wide == shape else editor.reshape(node, chosen, shape, hint=f"{hint}_shape")
+
+
+def _select_truth(
+    node: ir.Node, condition: ir.Value, sides: list[ir.Value], known: list[Array | None], editor: Editor
+) -> ir.Value:
+    """`Or(And(c, then), And(Not(c), else))`, less where a side is constant: onnxruntime has no Where of truths."""
+    terms, hint, wide = list[ir.Value](), node_label(node), shape_of(sides[0])
+    for side, constant, holds in zip(sides, known, (True, False), strict=True):
+        if constant is not None and not constant.any():
+            continue
+        flag = condition if holds else editor.node(node, "Not", [condition], (1, 1, 1, 1), hint=hint)
+        terms.append(flag if constant is not None else editor.node(node, "And", [flag, side], wide, hint=hint))
+    if not terms:
+        return sides[0]
+    return terms[0] if len(terms) == 1 else editor.node(node, "Or", terms, wide, hint=hint)
 
 
 def _four(shape: tuple[int, ...]) -> tuple[int, ...]:

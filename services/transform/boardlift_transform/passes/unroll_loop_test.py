@@ -138,7 +138,7 @@ _COUNTED = """g (float[1,4] x, int64 count) => (float[1,4] y) <int64 n = {9}, fl
     ("trips", "last", "reason", "told"),
     [
         ("count", "again = Identity (c)", "LOOP_ON_DATA", "count"),
-        ("n", "again = Greater (total, zero)", "LOOP_ON_DATA", "after step 1"),
+        ("", "again = Greater (total, zero)", "LOOP_ON_DATA", "nothing bounds it"),
         ("n", "again = Not (c)", "", ""),
     ],
 )
@@ -151,6 +151,71 @@ def test_what_the_data_decide_is_refused_by_name(trips: str, last: str, reason: 
         transform(model)
     assert caught.value.reason == reason and told in caught.value.message
     assert caught.value.metadata["node"] == "Loop(y)" and "frozen_inputs" in caught.value.remedy
+
+
+_BREAK = """g (float[1,4] x) => (float[1,4] y, int64 count) <%s float big = {4}, int64 zero = {0}, int64 one = {1}> {
+  y, count = Loop (%s, , x, zero) <body = b (int64 i, bool c, float[1,4] s, int64 k)
+      => (bool again, float[1,4] t, int64 k2) {
+    t = Add (s, s)
+    k2 = Add (k, one)
+    most = ReduceMax <keepdims: int = 0> (t)
+    small = Less (most, big)
+    %s
+  }>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("constants", "trips", "again"),
+    [
+        ("int64 n = {4},", "n", "again = Identity (small)"),
+        ("int64 top = {9223372036854775807}, int64 n = {4},", "top", "few = Less (k2, n) again = And (few, small)"),
+    ],
+)
+def test_a_loop_that_the_data_may_end_before_its_bound(constants: str, trips: str, again: str) -> None:
+    model = _parsed(_BREAK % (constants, trips, again))
+    feeds = [{"x": np.full((1, 4), value, np.float32)} for value in (8.0, 1.5, 0.6, 0.3, 0.01)]  # 1, 2, 3, 4, 4 steps
+    run = run_one_pass(model, "unroll-loop", samples=feeds)
+    assert run.operators.count("If") == 3 and "Loop" not in run.operators and run.max_rel == 0
+    assert run.result.applied[-1].after.endswith("3 of them in an If")
+    result = transform(model, samples={"x": np.stack([f["x"] for f in feeds])})
+    assert not {"If", "Loop"} & {n.op_type for n in result.model.graph.node}
+    assert "BRANCH_NOT_TAKEN" not in {f.code for f in result.findings}
+    few = transform(model, samples={"x": np.stack([f["x"] for f in feeds[:2]])})
+    assert [f.subject for f in few.findings if f.code == "BRANCH_NOT_TAKEN"] == ["Loop(y)_step_3"]
+
+
+def test_rows_whose_number_the_data_decide_are_refused() -> None:
+    text = """g (float[4] x) => (float[4] y, float[r,4] rows) <int64 n = {3}, float big = {4}> {
+      y, rows = Loop (n, , x) <body = b (int64 i, bool c, float[4] s) => (bool again, float[4] t, float[4] u) {
+        t = Add (s, s)
+        u = Identity (t)
+        most = ReduceMax <keepdims: int = 0> (t)
+        again = Less (most, big)
+      }>
+    }"""
+    with pytest.raises(Refusal, match=r"LOOP_ON_DATA.*rows"):
+        transform(_parsed(text))
+
+
+def test_tensors_collected_in_a_sequence_and_a_second_loop_over_its_length() -> None:
+    run = _unrolled(
+        """g (float[1,4] x) => (float[1,3,4] y, float[1,4] z) <int64 n = {3}> {
+          none = SequenceEmpty <dtype: int = 1> ()
+          last, all = Loop (n, , x, none) <body = b (int64 i, bool c, float[1,4] s, seq(float[1,4]) q)
+              => (bool c, float[1,4] t, seq(float[1,4]) q2) {
+            t = Add (s, s)
+            q2 = SequenceInsert (q, t)
+          }>
+          y = ConcatFromSequence <axis: int = 1, new_axis: int = 1> (all)
+          length = SequenceLength (all)
+          z = Loop (length, , x) <body = d (int64 j, bool e, float[1,4] u) => (bool e, float[1,4] v) {
+            one = SequenceAt (all, j)
+            v = Mul (u, one)
+          }>
+        }"""
+    )
+    assert run.operators.count("Mul") == 3 and not any("Sequence" in op for op in run.operators)
 
 
 def test_a_count_that_is_frozen_is_a_constant() -> None:
