@@ -122,13 +122,12 @@ def _as_samples(array: Array, shape: tuple[int, ...], item: InputSpec) -> Array:
 
 def _check_values(array: Array, item: InputSpec, findings: list[Finding]) -> None:
     flat = array.reshape(len(array), -1)
-    if array.dtype.kind == "f":
+    low, high = float(flat.min()), float(flat.max())  # NaN where any value is
+    if not (math.isfinite(low) and math.isfinite(high)):
         finite = np.isfinite(flat).all(axis=1)
-        if not finite.all():
-            bad = int(np.flatnonzero(~finite)[0])
-            evidence = (f"{int((~finite).sum())} of {len(array)} samples, first: sample {bad}",)
-            raise RefusedError(make_failure("CALIBRATION_NOT_FINITE", item.name, evidence))
-    low, high = float(flat.min()), float(flat.max())
+        bad = int(np.flatnonzero(~finite)[0])
+        evidence = (f"{int((~finite).sum())} of {len(array)} samples, first: sample {bad}",)
+        raise RefusedError(make_failure("CALIBRATION_NOT_FINITE", item.name, evidence))
     if low == high == 0.0:
         raise RefusedError(make_failure("CALIBRATION_ALL_ZERO", item.name))
     if low == high:
@@ -141,7 +140,7 @@ def _check_values(array: Array, item: InputSpec, findings: list[Finding]) -> Non
                 "Record real samples; the thresholds will fit this one value.",
             )
         )
-    elif len(array) > 1 and bool((flat == flat[0]).all()):
+    elif len(array) > 1 and all(np.array_equal(sample, flat[0]) for sample in flat[1:]):
         findings.append(
             Finding(
                 "CALIBRATION_IDENTICAL",
