@@ -220,6 +220,7 @@ def test_rank_one_clip_bounds_kill_calibration_only_before_the_pass(tool: Any) -
 
 INT16_CASES = {
     "GlobalAveragePool": between_convs("GlobalAveragePool"),
+    "GlobalMaxPool": between_convs("GlobalMaxPool"),
     "ReduceMeanHW": between_convs("ReduceMean", axes=[2, 3]),
     "AveragePoolStride": between_convs("AveragePool", kernel_shape=[2, 2], strides=[2, 2]),
     "InstanceNormalization": between_convs(
@@ -229,7 +230,7 @@ INT16_CASES = {
 
 
 @pytest.mark.parametrize("case", list(INT16_CASES))
-def test_means_over_the_map_stay_int16_after_the_pass(tool: Any, case: str) -> None:
+def test_pools_over_the_map_stay_int16_after_the_pass(tool: Any, case: str) -> None:
     model = INT16_CASES[case]
     plain = tool.compile(transform(model, precision="int8").model, samples_of(model), int16=True)
     assert "int8" in plain.dtypes, "the tool has changed: this is int16 by itself now"

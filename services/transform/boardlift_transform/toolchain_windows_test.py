@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
@@ -72,3 +73,54 @@ def test_what_fell_to_the_cpu_and_failed_there_stays_on_the_bpu_after_the_pass(
     error, differing = error_of(tool, model, made, int16=False)
     assert differing == 0 and error < 0.05
     assert not tool.check(made).on_cpu
+
+
+def _clipped(reader: str) -> onnx.ModelProto:
+    """A Conv of twice the range that its Clip leaves, read by a model output, a Concat or a Sigmoid."""
+    b = GraphBuilder(11, 7, seed=1)
+    x = b.input("x", [1, 8, 10, 12])
+    t = b.node("Conv", [x, b.weight(8, 8, 1, 1, scale=0.7), b.weight(8)])
+    t = b.node("Clip", [t, b.constant(np.float32(-1)), b.constant(np.float32(1))], "" if reader else "y")
+    if not reader:
+        b.output("y", [1, 8, 10, 12])
+        return b.model()
+    wide = b.node("Conv", [x, b.weight(8, 8, 1, 1, scale=3.0), b.weight(8)])
+    t = b.node("Concat", [t, wide], axis=1) if reader == "Concat" else b.node(reader, [t])
+    b.node("Conv", [t, b.weight(8, 16 if reader == "Concat" else 8, 1, 1), b.weight(8)], "y")
+    b.output("y", [1, 8, 10, 12])
+    return b.model()
+
+
+@pytest.mark.parametrize(
+    ("model", "int16", "skip", "right", "wrong"),
+    [
+        (_clipped(""), True, "split-clip", 0.05, 1.0),
+        (_clipped("Concat"), False, "split-clip", 0.04, 0.08),
+        (between_convs("HardSigmoid", channels=8, size=12), False, "decompose-activation", 0.02, 0.03),
+        (between_convs("Selu", channels=8, size=12, alpha=1.2, gamma=1.3), False, "decompose-activation", 0.04, 0.08),
+    ],
+    ids=["clip-output", "clip-concat", "hard-sigmoid", "selu"],
+)
+def test_integers_that_forget_a_constant_without_a_word_keep_it_after_the_pass(
+    tool: Any, model: onnx.ModelProto, int16: bool, skip: str, right: float, wrong: float
+) -> None:
+    assert error_of(tool, model, transform(model, skip_passes=[skip]).model, int16)[0] > wrong
+    error, differing = error_of(tool, model, transform(model).model, int16)
+    assert differing == 0 and error < right
+
+
+def test_code_of_a_slice_behind_a_dilated_conv_equals_its_simulation_after_the_pass(tool: Any) -> None:
+    b = GraphBuilder(11, 7, seed=1)
+    x = b.input("x", [1, 8, 12, 14])
+    t = b.node("Conv", [x, b.weight(8, 8, 3, 3), b.weight(8)], dilations=[3, 3], pads=[3, 3, 3, 3])
+    t = b.node("Slice", [b.node("Relu", [t]), b.constant([0]), b.constant([7]), b.constant([3])])
+    model = closed(b, t, 8)
+    error, differing = error_of(tool, model, transform(model).model, int16=False)
+    assert differing == 0 and error < 0.04
+
+
+def test_slopes_off_the_channels_are_refused_only_before_the_pass(tool: Any) -> None:
+    model = between_convs("PRelu", np.linspace(0.05, 0.6, 12, dtype=np.float32), channels=8, size=12)
+    assert tool.check(model).exit_code == 255
+    error, differing = error_of(tool, model, transform(model).model, int16=False)
+    assert differing == 0 and error < 0.04

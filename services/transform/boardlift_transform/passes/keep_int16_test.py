@@ -28,6 +28,11 @@ def test_a_global_pool_becomes_two_means(operator: str, attributes: dict[str, ob
     assert run.max_rel < 1e-6
 
 
+def test_a_global_max_pool_becomes_two_maxima() -> None:
+    run = run_one_pass(_pool("GlobalMaxPool").model(), "keep-int16")
+    assert run.operators == ["Relu", "ReduceMax", "ReduceMax"] and run.max_rel == 0
+
+
 @pytest.mark.parametrize(
     ("kernel", "strides"), [([2, 2], [2, 2]), ([3, 3], [2, 2]), ([3, 2], [3, 1]), ([5, 5], [4, 4])]
 )

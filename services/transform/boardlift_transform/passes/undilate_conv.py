@@ -3,8 +3,10 @@
 Before -> After: `Conv(k, dilations d)` -> `Conv((k - 1) * d + 1, zeros between)`; a dilation along an axis whose
 kernel is 1 does nothing and is taken away.
 Why: a Conv with a dilation and a stride runs on the CPU, and the tool refuses it there when its padding is uneven; and
-under int16 every dilated Conv is computed in int8. So it is done with a stride always, else for int16 only (parameter
-`always`), up to `taps` taps of the wider kernel.
+under int16 every dilated Conv is computed in int8. On a Slice a few nodes behind a dilated Conv the compiler gives up
+("passes may have infinite loop"), and of a Gather in its place the code dies in the simulator; undilated, the Slice is
+compiled, and faster (3x3 of dilation 3, 16x12x14, int8: 15.8 -> 6.7 us). So it is done with a stride or a Slice behind
+it always, else for int16 only (parameter `always`), up to `taps` taps of the wider kernel.
 Exactness: bit-exact (zero taps add zero).
 """
 
@@ -20,6 +22,9 @@ from boardlift_transform.edit_graph import Editor, attribute, constant_of, input
 from boardlift_transform.passes._base import BIT_EXACT, Parameter, Pass, PassResult, rewrite_nodes
 
 TAPS = 121
+REACH = 4
+CUTS = frozenset({"Slice", "Split", "Gather", "Pad"})
+STOPS = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm"})
 
 
 def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
@@ -41,9 +46,10 @@ def _rewrite(
     kernel, strides = weight.shape[2:], attribute(node, "strides") or [1, 1]
     real = [d if k > 1 else 1 for k, d in zip(kernel, dilations, strict=True)]
     wide = [(k - 1) * d + 1 for k, d in zip(kernel, real, strict=True)]
-    if real == list(dilations) and not always and all(s == 1 for s in strides):
+    needed = always or any(s != 1 for s in strides) or feeds_cut(node, REACH)
+    if real == list(dilations) and not needed:
         return None
-    spread = real != [1, 1] and (always or any(s != 1 for s in strides))
+    spread = real != [1, 1] and needed
     if spread and wide[0] * wide[1] > limit:
         result.skip(node, f"its kernel would have {wide[0]}x{wide[1]} taps, more than {limit}")
         spread = False
@@ -63,9 +69,15 @@ def _rewrite(
     return made, f"kernel {wide if spread else list(kernel)}, dilations {attributes['dilations']}"
 
 
+def feeds_cut(node: ir.Node, reach: int) -> bool:
+    """True when a Slice, or what becomes one, stands at most `reach` nodes behind with no other layer between."""
+    readers = [use.node for out in node.outputs for use in out.uses() if use.node.op_type not in STOPS]
+    return any(n.op_type in CUTS or (reach > 1 and feeds_cut(n, reach - 1)) for n in readers)
+
+
 PASS = Pass(
     id="undilate-conv",
-    summary="dilated Conv with a stride, or under int16 -> zeros between the taps",
+    summary="dilated Conv with a stride, before a Slice, or under int16 -> zeros between the taps",
     exactness=BIT_EXACT,
     apply=apply,
     parameters=(

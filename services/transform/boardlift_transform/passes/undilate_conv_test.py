@@ -31,3 +31,19 @@ def test_a_dilation_of_one_tap_goes_and_others_stay_unless_asked() -> None:
     assert _dilations(_run([3, 3], [1, 1], [2, 2])) == [2, 2]
     assert _dilations(_run([3, 3], [1, 1], [2, 2], always=1)) == [1, 1]
     assert _dilations(_run([3, 3], [2, 2], [5, 6])) == [5, 6]
+
+
+@pytest.mark.parametrize(
+    ("behind", "dilations"), [(["Relu", "Slice"], [1, 1]), (["Conv", "Slice"], [2, 2]), ([], [2, 2])]
+)
+def test_a_dilation_goes_where_a_slice_follows_before_the_next_layer(behind: list[str], dilations: list[int]) -> None:
+    b = GraphBuilder(11)
+    x = b.input("x", [1, 4, 15, 16])
+    t = b.node("Conv", [x, b.weight(4, 4, 3, 3)], dilations=[2, 2])
+    for op in behind:
+        more = {"Conv": [b.weight(4, 4, 1, 1)], "Slice": [b.constant([1]), b.constant([5]), b.constant([2])]}
+        t = b.node(op, [t, *more.get(op, [])])
+    b.node("Abs", [t], "y")
+    b.output("y", None)
+    run = run_one_pass(b.model(), "undilate-conv")
+    assert _dilations(run) == dilations and run.max_rel < 1e-6

@@ -20,6 +20,17 @@ def test_state_gets_a_reader(as_output: bool) -> None:
     assert run.max_rel == 0
 
 
+@pytest.mark.parametrize(("direction", "ways"), [("reverse", 1), ("bidirectional", 2)])
+def test_any_direction_gets_a_reader(direction: str, ways: int) -> None:
+    b = GraphBuilder(11)
+    weights = [b.weight(ways, 15, 6), b.weight(ways, 15, 5), b.weight(ways, 30)]
+    b.node("GRU", [b.input("x", [4, 1, 6]), *weights], "y", hidden_size=5, direction=direction)
+    b.output("y", [4, ways, 1, 5])
+    run = run_one_pass(b.model(), "wire-gru-state")
+    assert [len(n.output) for n in run.model.graph.node if n.op_type == "GRU"] == [2]
+    assert run.max_rel == 0
+
+
 def test_a_state_that_is_read_is_left_alone() -> None:
     b = GraphBuilder(11)
     b.node("GRU", [b.input("x", [4, 1, 6]), b.weight(1, 15, 6), b.weight(1, 15, 5)], "g", outputs=2, hidden_size=5)
