@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from types import FrameType
 
 import click
 
@@ -30,6 +32,7 @@ from boardlift.errors import (
     UnavailableError,
 )
 
+_TERMINATED = "SIGTERM"
 _USER = (InvalidInputError, NotFoundError, AlreadyExistsError, PermissionDeniedError, UnauthenticatedError)
 _USER_REASONS = (
     "ARTIFACT_MISSING",
@@ -45,8 +48,13 @@ _USER_REASONS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run and exit."""
+    """Run and exit; SIGTERM stops as Ctrl-C does: what ends a CI run also frees the tools that it had started."""
+    signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(run(arguments))
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt(_TERMINATED)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -64,8 +72,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, click.UsageError) and error.ctx:
             usage.remedy = f"See `{error.ctx.command_path} --help`."
         return _report(session, usage, INPUT_WRONG)
-    except (click.Abort, KeyboardInterrupt):
-        return _report(session, CancelledError("Stopped by the keyboard."), CANCELLED)
+    except (click.Abort, KeyboardInterrupt) as stop:
+        by = _TERMINATED if _TERMINATED in (stop.__cause__ or stop).args else "the keyboard"
+        return _report(session, CancelledError(f"Stopped by {by}."), CANCELLED)
     except BoardliftError as error:
         return _report(session, error, code_of(error))
     except BrokenPipeError:

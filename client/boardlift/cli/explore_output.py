@@ -93,7 +93,7 @@ def print_search(output: Output, result: explore_pb2.SearchResult) -> None:
             str(r.heldout_samples),
             seconds_text(r.predicted_seconds),
             "" if result.dry_run else seconds_text(r.seconds),
-            "" if result.dry_run else str(r.reused),
+            str(r.reused),
         )
         for position, r in enumerate(result.rounds)
     ]
