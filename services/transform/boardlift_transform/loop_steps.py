@@ -86,5 +86,5 @@ def certain(condition: ir.Value | None) -> bool | None:
 
 
 def refused(reason: str, label: str, message: str, remedy: str) -> Refusal:
-    """The refusal of one Loop."""
-    return Refusal(reason, f"Loop {label} {message}", remedy=remedy, metadata={"node": label})
+    """The refusal of one Loop or Scan."""
+    return Refusal(reason, f"{label} {message}", remedy=remedy, metadata={"node": label})

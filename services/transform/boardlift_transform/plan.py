@@ -173,13 +173,13 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
 
 
 _CONTROL_FLOW: tuple[tuple[str, frozenset[str], str], ...] = (
-    ("unroll-loop", frozenset({"Loop"}), "the tool has no control flow"),
+    ("unroll-loop", frozenset({"Loop", "Scan"}), "the tool has no control flow"),
     (
         "replace-sequences",
         frozenset({"SequenceConstruct", "SequenceEmpty", "SplitToSequence"}),
         "the tool knows tensors only",
     ),
-    ("if-to-where", frozenset({"If", "Loop"}), "the tool has no control flow"),
+    ("if-to-where", frozenset({"If", "Loop", "Scan"}), "the tool has no control flow"),
 )
 
 _TARGET_STEPS: tuple[tuple[str, str], ...] = (

@@ -1,10 +1,11 @@
-"""Unroll Loop: one copy of the body per step.
+"""Unroll Loop and Scan: one copy of the body per step.
 
 Before -> After: `Loop(5, True, state)` -> the body five times in a row, each reading what the one before made; what is
 collected per step, in an output or in a sequence -> Unsqueeze and Concat.
 Why: the tool has no control flow. Exporters write a Loop wherever a scripted module counts.
 The number of steps must have a bound: a constant trip count, or a condition that folds to False in some step (`while`
 over a counter). Step number and condition are constants in each copy, so what hangs on them folds, inner loops too.
+A Scan takes as many steps as what it scans is long.
 Where the data may end the loop before (`break`), each step from there on stands in an If on the step before it.
 Exactness: bit-exact, the same operators run; constants of the body are folded as everywhere.
 """
@@ -21,6 +22,7 @@ from boardlift_transform.edit_graph import constant_of, input_at, remove_unused,
 from boardlift_transform.fold_graph import GraphFolder, fold_graph
 from boardlift_transform.loop_steps import FIX, LoopSteps, certain, refused
 from boardlift_transform.passes._base import ROUNDING, Parameter, Pass, PassResult, node_label
+from boardlift_transform.scan_steps import unroll_scan
 from boardlift_transform.sequence_rules import SequenceRules, concatenate
 
 NODES = 8192
@@ -28,13 +30,14 @@ _SHORTEN = "export it with fewer steps, or keep the loop on the robot and compil
 
 
 def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
-    """Unroll every Loop, the inner ones too; all copies together hold at most `nodes` nodes.
+    """Unroll every Loop and Scan, the inner ones too; all copies together hold at most `nodes` nodes.
 
     Raises:
         Refusal: LOOP_ON_DATA, LOOP_TOO_LONG, LOOP_EMPTY or SEQUENCE_ON_DATA, with the node.
     """
     budget = _Budget(int(parameters.get("nodes", NODES)))
-    result = fold_graph(model, PASS.id, rules={**SequenceRules().rules, "Loop": budget.unroll})
+    rules = {**SequenceRules().rules, "Loop": budget.unroll, "Scan": budget.unroll_scan}
+    result = fold_graph(model, PASS.id, rules=rules)
     remove_unused(model.graph)
     return result
 
@@ -44,6 +47,20 @@ class _Budget:
     """Nodes that may be copied yet, over all loops of the model."""
 
     nodes: int
+
+    def unroll_scan(self, node: ir.Node, folder: GraphFolder) -> bool:
+        """Put copies of the body in the place of the Scan."""
+
+        def spend(steps: int, size: int) -> None:
+            self.nodes -= steps * (size + 1)
+            if self.nodes < 0:
+                raise refused(
+                    "LOOP_TOO_LONG", node_label(node), f"takes {steps} steps of {size} nodes, too many", _SHORTEN
+                )
+            if steps == 0:
+                raise refused("LOOP_EMPTY", node_label(node), "runs no step, so what it collects is empty", FIX)
+
+        return unroll_scan(node, folder, spend)
 
     def unroll(self, node: ir.Node, folder: GraphFolder) -> bool:
         """Put copies of the body in the place of the Loop."""
@@ -95,7 +112,7 @@ def _never_ends(body: ir.Graph) -> bool:
 
 PASS = Pass(
     id="unroll-loop",
-    summary="Loop of a bounded number of steps -> one copy of its body per step",
+    summary="Loop and Scan of a bounded number of steps -> one copy of its body per step",
     exactness=ROUNDING,
     apply=apply,
     parameters=(Parameter("nodes", f"most nodes that all copies together may hold; default {NODES}"),),

@@ -218,6 +218,49 @@ def test_tensors_collected_in_a_sequence_and_a_second_loop_over_its_length() -> 
     assert run.operators.count("Mul") == 3 and not any("Sequence" in op for op in run.operators)
 
 
+@pytest.mark.parametrize("opset", [11, 16, 20])
+def test_a_scan_forwards_and_backwards_over_any_axis(opset: int) -> None:
+    run = _unrolled(
+        """g (float[2,3] x, float[3,4] z, float[2] start) => (float[2] last, float[2,3] sums, float[3,4] again) {
+          last, sums, again = Scan <num_scan_inputs: int = 2, scan_input_axes: ints = [-1, 0],
+              scan_input_directions: ints = [0, 1], scan_output_axes: ints = [1, 0],
+              scan_output_directions: ints = [0, 1],
+              body = b (float[2] s, float[2] xt, float[4] zt) => (float[2] t, float[2] u, float[4] zu) {
+                t = Add (s, xt)
+                u = Mul (t, t)
+                zu = Neg (zt)
+              }> (start, x, z)
+        }""",
+        opset,
+    )
+    assert run.operators.count("Add") == 3 and "Scan" not in run.operators
+    assert run.result.applied[-1].after == "3 steps of 3 nodes"
+
+
+def test_a_scan_in_a_loop_with_a_loop_inside() -> None:
+    run = _unrolled(
+        """g (float[3,4] x) => (float[4] y) <int64 n = {2}, float[4] zero = {0, 0, 0, 0}> {
+          y = Loop (n, , zero) <body = b (int64 i, bool c, float[4] s) => (bool c, float[4] t) {
+            t = Scan <num_scan_inputs: int = 1, body = d (float[4] p, float[4] row) => (float[4] q) {
+              q = Loop (i, , p) <body = e (int64 j, bool f, float[4] v) => (bool f, float[4] w) { w = Add (v, row) }>
+            }> (s, x)
+          }>
+        }"""
+    )
+    assert run.operators.count("Add") == 3  # no step of the inner loop, then one, for three rows each
+
+
+def test_a_scan_over_too_many_rows_is_refused() -> None:
+    model = _parsed(
+        """g (float[9000,2] x, float[2] s) => (float[2] y) {
+          y = Scan <num_scan_inputs: int = 1,
+                    body = b (float[2] p, float[2] r) => (float[2] q) { q = Add (p, r) }> (s, x)
+        }"""
+    )
+    with pytest.raises(Refusal, match=r"LOOP_TOO_LONG.*9000 steps of 1 nodes"):
+        run_one_pass(model, "unroll-loop")
+
+
 def test_a_count_that_is_frozen_is_a_constant() -> None:
     model = _parsed(_COUNTED % ("count", "again = Identity (c)"))
     result = transform(model, frozen_inputs={"count": np.asarray(3)})
