@@ -111,7 +111,9 @@ MODEL_KINDS = (
          "The model has more than {subject} outputs.", "Cut it to the outputs that are used.",
          cure="cut-outputs"),
     _row("CONTROL_FLOW_UNSUPPORTED", r"eraseOutput: Assertion", "The model holds control flow (If, Loop).",
-         "Fold it away: constant conditions disappear in the transform stage.", cure="fold-constants"),
+         "Transform it first: loops of a bounded number of steps are unrolled (unroll-loop), both branches of an If are"
+         " computed (if-to-where), constant conditions fold; what cannot go is refused there by name.",
+         cure="unroll-loop"),
     _row("INVALID_MODEL", r"The onnx model is invalid|shape_inference failed|ERROR during shape inference"
          r"|Inferred shape and existing shape differ",
          "ONNX's own checks refuse the model: an unknown operator, a wrong attribute or contradicting shapes.",
@@ -219,6 +221,8 @@ SILENT_KINDS = (
          "If it repeats, the model triggers a fault of the tool: the evidence shows its last step."),
     _row("CONV_BIAS_CRASH", None, "The tool dies on Conv {subject}: it folds the constant Add in front into a bias"
          " that is not there.", "Give the Conv a bias; zeros will do.", cure="fold-channel-add"),
+    _row("PRELU_SLOPES", None, "PRelu {subject} has its slopes along another axis than the channels (axis 1), which the"
+         " tool does not take.", "Transpose the slopes' axis to the channels around it.", cure="turn-prelu"),
     _row("CPU_UNSUPPORTED", None, "The processor lacks vector instructions the toolchain was built with.",
          "Use an x86-64 machine with AVX2; pass the host CPU through to a virtual machine.", user_fault=False),
     _row("TIMEOUT", None, "The tool did not finish within {subject} s.",

@@ -17,7 +17,9 @@ NO_KERNEL = frozenset(
 )  # fmt: skip
 """Operators without any kernel on the board: the tool refuses at the end of the compile."""
 
-CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
+CONTROL_FLOW = {"If": "if-to-where", "Loop": "unroll-loop", "Scan": "unroll-loop"}
+"""Operators that the tool has no form of, and the transform pass that takes them out."""
+
 QDQ = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul",
                  "ConvInteger", "MatMulInteger"})  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from boardlift_compiler import op_truth
 from boardlift_compiler.explain_failure import StageFailure, make_failure
@@ -101,7 +102,8 @@ def _check_node(node: Node, model: ModelSummary, used: set[str]) -> Iterator[Sta
     elif node.op_type in op_truth.QDQ:
         yield make_failure("QDQ_UNSUPPORTED", name)
     elif node.op_type in op_truth.CONTROL_FLOW:
-        yield make_failure("CONTROL_FLOW_UNSUPPORTED", name)
+        cure = op_truth.CONTROL_FLOW[node.op_type]
+        yield replace(make_failure("CONTROL_FLOW_UNSUPPORTED", name), transform_pass=cure)
     elif node.op_type == "RNN":
         yield make_failure("CPU_OPERATOR_CONSTRAINT", name, ("the CPU kernel of RNN takes other inputs",))
     elif node.op_type in ("CumSum", "ScatterElements") and _dtype(weights, 1) == "int64":

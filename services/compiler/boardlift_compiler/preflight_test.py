@@ -66,6 +66,12 @@ def test_operators_that_were_measured_to_fail(models, op, expected):
     assert code(models.small(op)) == expected
 
 
+@pytest.mark.parametrize(("op", "cure"), [("If", "if-to-where"), ("Loop", "unroll-loop"), ("Scan", "unroll-loop")])
+def test_control_flow_names_the_pass_that_takes_it_out(models, op, cure):
+    failure = refuse(models.small(op))
+    assert failure.code == "CONTROL_FLOW_UNSUPPORTED" and failure.transform_pass == cure
+
+
 def test_gru_with_both_outputs_in_use_is_fine(models):
     model = models.small()
     model.graph.node[1].CopyFrom(helper.make_node("GRU", ["a", "w", "r"], ["b", "bh"], name="op"))
