@@ -114,12 +114,15 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
         return self._runner
 
     def key(self, stage: str, request: Message) -> str:
-        """Reduce a request to what decides its result: names of variants and media types do not."""
+        """Reduce a request to what decides its result: not names, media types, or whether a default is written out."""
         runner = self._require()
         reduced = type(request)()
         reduced.CopyFrom(request)
         if stage in ("compile", "check"):
-            reduced.variant.name = ""  # type: ignore[attr-defined]
+            variant = convert.spec_to_wire(convert.spec_from_wire(request.variant))  # type: ignore[attr-defined]
+            variant.name = ""
+            reduced.variant.CopyFrom(variant)  # type: ignore[attr-defined]
+            reduced.target = TARGET if not reduced.target else reduced.target  # type: ignore[attr-defined]
         _clear_media_types(reduced)
         parts = [f"{k}={v}" for k, v in sorted(runner.toolchain.parts.items())]
         return request_key(stage, STAGE_VERSION, reduced, runner.toolchain.version, *parts)

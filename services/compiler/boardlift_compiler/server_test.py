@@ -129,6 +129,10 @@ async def test_check_compile_simulate_and_the_cache(client, models):
     assert again.execution.cached
     assert len(events) == 1
     assert again.compiled_model == result.compiled_model
+    written_out = compile_request(ref, samples, name="a")
+    written_out.variant.calibration.optimization[:] = []
+    written_out.variant.compiler.compile_mode, written_out.variant.compiler.debug = "latency", True
+    assert (await client.last(client.stub.CompileModel(written_out)))[0].execution.cached
 
 
 @toolchain_test
@@ -255,13 +259,13 @@ async def test_without_a_toolchain_it_starts_and_says_the_one_command(tmp_path, 
         assert converted.findings[0].code == "CONFIG_SYNTAX"
 
 
-def launch(tmp_path, root):
+def launch(tmp_path, root, grace_s=1):
     port_file = tmp_path / "port"
     port_file.unlink(missing_ok=True)
     environment = {
         "PATH": os.environ["PATH"], "BOARDLIFT_LISTEN": "127.0.0.1:0", "BOARDLIFT_PORT_FILE": str(port_file),
         "BOARDLIFT_STATE_DIR": str(tmp_path / "state"), "BOARDLIFT_TOOLCHAIN": str(root),
-        "BOARDLIFT_WORK_ROOT": str(tmp_path / "runs"), "BOARDLIFT_STOP_GRACE": "1",
+        "BOARDLIFT_WORK_ROOT": str(tmp_path / "runs"), "BOARDLIFT_STOP_GRACE": str(grace_s),
     }  # fmt: skip
     process = subprocess.Popen([sys.executable, "-m", "boardlift_compiler"], env=environment, cwd=tmp_path,
                                stderr=subprocess.DEVNULL)  # fmt: skip
@@ -310,6 +314,29 @@ async def test_the_end_of_the_service_is_the_end_of_its_tools(tmp_path, toolchai
         result, _ = await client.last(client.stub.CompileModel(compile_request(ref, samples)))
         assert not result.HasField("failure")
         await client.channel.close()
+    finally:
+        process.kill()
+        process.wait()
+
+
+@toolchain_test
+async def test_a_service_that_is_told_to_stop_ends_what_it_has_begun_and_takes_nothing_new(tmp_path, toolchain, models):
+    process, address = launch(tmp_path, toolchain.root, grace_s=60)
+    try:
+        client = Client(address, tmp_path)
+        ref, samples = await client.upload(models.policy(), models.samples(models.policy()))
+        call = client.stub.CompileModel(compile_request(ref, samples))
+        await call.read()
+        process.send_signal(signal.SIGTERM)
+        while (event := await call.read()) and event.WhichOneof("event") != "result":
+            late = client.stub.CompileModel(compile_request(ref, samples, preset="int16"))
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await client.last(late)
+            assert caught.value.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+        assert event.result.compiled_model.sha256
+        await client.channel.close()
+        assert process.wait(timeout=20) == 0
+        assert list((tmp_path / "runs").iterdir()) == []
     finally:
         process.kill()
         process.wait()
