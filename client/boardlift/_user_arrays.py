@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,8 +29,6 @@ def fit_user_arrays(
     Raises:
         InvalidInputError: The file can't be read (`ARRAYS_UNREADABLE`).
     """
-    import numpy as np
-
     from boardlift.npz import NpzError, read_npz
 
     try:
@@ -46,6 +44,13 @@ def fit_user_arrays(
     renamed = {old: new for old, new in new_names.items() if old in arrays and new not in arrays}
     if not renamed:
         return path, {}
-    fitted = {renamed.get(name, name): array for name, array in arrays.items()}
-    np.savez(folder / path.name, **fitted)  # type: ignore[arg-type]  # typed as if a name could only be allow_pickle
+    save_arrays(folder / path.name, {renamed.get(name, name): array for name, array in arrays.items()})
     return folder / path.name, renamed
+
+
+def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays as `numpy.savez` does, and nothing beside them."""
+    import numpy as np
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, **arrays)  # type: ignore[arg-type]  # typed as if a name could only be allow_pickle

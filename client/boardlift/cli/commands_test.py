@@ -73,6 +73,12 @@ def test_boards(boardlift):
     assert boardlift("boards", "show", "none").code == 2
 
 
+def test_an_unknown_command_names_the_likely_ones(boardlift):
+    assert "No such command 'status'. Did you mean 'jobs show'?" in boardlift("status").err
+    assert "'report'" in boardlift("reprot").err and "'cancel'" in boardlift("jobs", "cancle").err
+    assert boardlift("status").code == 2 and "Did you mean" not in boardlift("zzz").err
+
+
 def test_a_board_that_is_gone_is_forgotten(boardlift, server):
     refused = boardlift("boards", "rm", "fake-x5")
     assert refused.code == 2 and "BOARD_ONLINE" in refused.err

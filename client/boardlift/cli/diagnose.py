@@ -34,7 +34,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     envvar="BOARDLIFT_AGENT",
     help="Dial this board agent, host:port [BOARDLIFT_AGENT]; default: a board pulls the work from the queue.",
 )
-@click.option("--samples", default=4, show_default=True, help="Samples to look at.")
+@click.option("--samples", type=click.IntRange(1, 64), default=4, show_default=True, help="Samples to look at.")
 @pass_session
 def diagnose(
     session: Session,

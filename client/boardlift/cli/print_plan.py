@@ -30,7 +30,10 @@ def print_plan(output: Output, plan: JobPlan, *, with_board: bool) -> None:
     output.line(f"Queue: {plan.active_jobs} jobs in work, {plan.waiting_jobs} waiting for their turn{waits}.")
     if with_board:
         queued = f", {plan.board_stages_queued} board stages queued"
-        output.line(f"Boards: {plan.boards_free} of {plan.boards_online} online free now{queued}.")
+        online = f"{plan.boards_free} of {plan.boards_online} online free now"
+        output.line(
+            f"Boards: {online if plan.boards_online else 'none that fits is online; the job would wait'}{queued}."
+        )
 
 
 def refused(plan: JobPlan) -> list[Failure]:

@@ -175,7 +175,9 @@ def _plan(session: Session, model: Path, data: Path, variants: list[Variant], op
     session.output.line(f"{model.name} -> {options.target}: {', '.join(names)}", "bold")
     print_plan(session.output, planned_job, with_board=not options.skip_board)
     if planned:
-        session.output.table(("pass", "exactness", "why"), planned)
+        session.output.line(
+            f"{len(planned)} transform passes would look at the model: boardlift transform {model} --explain"
+        )
     for item in said_no:
         where = f" [{item.subject}]" if item.subject else ""
         session.output.line(f"error {item.code}{where}: {item.message}", "bold red")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import click
 
 from boardlift._convert import to_artifact
 from boardlift._stage_results import StageResults
+from boardlift._user_arrays import save_arrays
 from boardlift.cli.output import size_text
 from boardlift.cli.session import Command, Session, pass_session
+from boardlift.client import Client
 from boardlift.errors import PreconditionError
-from boardlift.v1 import job_pb2, toolchain_pb2
+from boardlift.v1 import artifact_pb2, job_pb2, toolchain_pb2
 
 
 @click.command(cls=Command)
@@ -48,7 +51,7 @@ def samples(session: Session, job_id: str, out: Path, variant: str) -> int:
                 reason="NO_SAMPLES",
                 remedy=f"See how far it is: boardlift jobs show {job_id}",
             )
-        saved = [client.fetch(to_artifact(ref), out / name) for name, ref in wanted.items() if ref.sha256]
+        saved = [_save(client, ref, out / name) for name, ref in wanted.items() if ref.sha256]
     tensors = [(entry.before, entry.after) for entry in transform.io_map]
     if session.json:
         session.output.emit({"variant": chosen, "files": [str(path) for path in saved]})
@@ -59,6 +62,15 @@ def samples(session: Session, job_id: str, out: Path, variant: str) -> int:
         session.output.line(f"{path}  {size_text(path.stat().st_size)}")
     session.output.line(f"Then: boardlift diagnose {job_id} --variant {chosen} --user-outputs MINE.npz")
     return 0
+
+
+def _save(client: Client, ref: artifact_pb2.ArtifactRef, path: Path) -> Path:
+    """Save the arrays alone: a dataset's description is nothing that `numpy.load` should hand to people's code."""
+    from boardlift.npz import read_npz
+
+    with tempfile.TemporaryDirectory(prefix="boardlift-") as folder:
+        save_arrays(path, read_npz(client.fetch(to_artifact(ref), Path(folder) / path.name)))
+    return path
 
 
 def _tensor(spec: toolchain_pb2.TensorSpec) -> str:

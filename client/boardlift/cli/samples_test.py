@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
+import numpy as np
 import pytest
 
 from boardlift.v1 import compiler_pb2, toolchain_pb2, transform_pb2
+
+
+def npz(name):
+    file = io.BytesIO()
+    np.savez(file, **{name: np.ones((2, 3), np.float32)})
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("dataset.json", "{}")
+    return file.getvalue()
 
 
 @pytest.fixture
@@ -18,7 +30,7 @@ def job(boardlift, server, model, data):
         record = record or server.jobs.jobs["job-1"].job.stages.add(stage=stage, variant=variant)
         record.result.CopyFrom(server.artifacts.put(message.SerializeToString(), ""))
 
-    held = {name: server.artifacts.put(name.encode(), "") for name in ("own", "form8", "form16", "ref", "int16")}
+    held = {name: server.artifacts.put(npz(name), "") for name in ("own", "form8", "form16", "ref", "int16")}
     spec = toolchain_pb2.TensorSpec
     entry = transform_pb2.IoMapping(
         before=spec(name="obs", dtype="float32", shape=[1, 3]), after=spec(name="obs_4d", shape=[1, 1, 1, 3])
@@ -35,13 +47,13 @@ def test_what_a_variant_was_proven_on_is_saved_with_the_answers(boardlift, serve
     ended = boardlift("samples", job, "--variant", "int16", "--out", tmp_path / "s")
     assert ended.code == 0, ended.err
     assert "obs float32 [1, 3]" in ended.out and "boardlift diagnose job-1 --variant int16" in ended.out
-    texts = {path.name: path.read_text() for path in (tmp_path / "s").iterdir()}
-    assert texts == {
-        "inputs.npz": "own",
-        "compiled_inputs.npz": "form16",
-        "float_outputs.npz": "ref",
-        "quantised_outputs.npz": "int16",
-    }
+    saved = {path.name: np.load(path).files for path in (tmp_path / "s").iterdir()}
+    assert saved == {
+        "inputs.npz": ["own"],
+        "compiled_inputs.npz": ["form16"],
+        "float_outputs.npz": ["ref"],
+        "quantised_outputs.npz": ["int16"],
+    }  # no dataset.json
     plain = boardlift("samples", job, "--out", tmp_path / "first", "--json").json
     assert plain["variant"] == "int8" and len(plain["files"]) == 3
 

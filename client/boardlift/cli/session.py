@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -91,6 +92,25 @@ class Command(click.Command):
         self.params += _shared_options()
 
 
+_OTHER_WORDS = {
+    "cancel": "jobs cancel",
+    "download": "pull",
+    "explain": "transform --explain",
+    "init": "dataset",
+    "list": "jobs",
+    "logs": "jobs logs",
+    "ls": "jobs",
+    "results": "report",
+    "rm": "jobs rm",
+    "show": "jobs show",
+    "status": "jobs show",
+    "submit": "run --detach",
+    "upload": "push",
+    "watch": "jobs watch",
+}
+"""What other tools call it -> our command."""
+
+
 class Group(click.Group):
     """A group that has the shared options and whose commands have them."""
 
@@ -101,6 +121,19 @@ class Group(click.Group):
         """Add the shared options behind the group's own."""
         super().__init__(*args, **kwargs)
         self.params += _shared_options()
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; an unknown one is refused with the likely ones beside it."""
+        word = click.utils.make_str(arguments[0])
+        if self.get_command(context, word) is None and word.isidentifier():
+            near = difflib.get_close_matches(word, self.list_commands(context), n=2)
+            if word in _OTHER_WORDS and context.parent is None:
+                near.insert(0, _OTHER_WORDS[word])
+            if near:
+                context.fail(f"No such command {word!r}. Did you mean {' or '.join(repr(name) for name in near)}?")
+        return super().resolve_command(context, arguments)
 
 
 pass_session: Callable[[Any], Any] = click.make_pass_decorator(Session, ensure=True)

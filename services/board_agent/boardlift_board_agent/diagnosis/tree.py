@@ -141,6 +141,12 @@ def _user_code(e: Evidence) -> list[Diagnosis]:
                     evidence=(seen, f"Against {name}: {closeness(e.user_outputs, outputs):.6f}"),
                 )
             )
+    if same(e.user_outputs, e.reference):
+        text = (
+            "The user's outputs are those of the float model on these samples: the code did not run the compiled one."
+        )
+        step = "Run the compiled model on the board; how far the two may differ is what a job's gates limit."
+        explained.append(Diagnosis("float-model-run", "user-code", 0.95, text, step, evidence=(seen,)))
     if explained or found:
         return [*found, *explained]
     return [

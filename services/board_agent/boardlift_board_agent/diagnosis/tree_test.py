@@ -288,6 +288,13 @@ def test_no_evidence_is_no_verdict() -> None:
     assert (found[0].cause, found[0].confidence) == ("consistent", 0.0)
 
 
+def test_outputs_of_the_float_model_in_place_of_the_compiled_one_are_told() -> None:
+    board = {"y": np.arange(12, dtype=np.float32).reshape(2, 6)}
+    exact = {"y": board["y"] + np.float32(0.3)}
+    given = Evidence(specs=(), samples={}, board=board, reference=exact, quantized=board, user_outputs=exact)
+    assert causes(diagnose(given))[0] == "float-model-run"
+
+
 def test_how_far_the_outputs_are_apart_is_said_by_angle_and_by_size() -> None:
     mine = {"y": np.arange(12, dtype=np.float32).reshape(2, 6) + np.float32([[0] * 6, [0, 0, -0.5, 0, 0, 0]])}
     (found,) = diagnose(evidence(user_outputs=mine))
