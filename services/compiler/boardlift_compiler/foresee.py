@@ -10,12 +10,13 @@ from collections.abc import Iterator
 
 from boardlift_compiler import op_truth
 from boardlift_compiler.findings import Finding
+from boardlift_compiler.foresee_constants import CODES, foresee_constants
 from boardlift_compiler.read_model import ModelSummary, Node
 from boardlift_compiler.spec import CompileSpec
 
 BORDER_CODES = frozenset(
     {"AVERAGEPOOL_BORDER_WRONG", "INT16_MAXPOOL_BORDER_WRONG", "INT16_CONV_BORDER_DIFFERS", "ARGMAX_INT8_WRAPS",
-     "DEPTH_TO_SPACE_COSTLY"}
+     "DEPTH_TO_SPACE_COSTLY", *CODES}
 )  # fmt: skip
 """Findings that no log shows: the tool's own comparison does not see them."""
 
@@ -36,7 +37,7 @@ def foresee(spec: CompileSpec, model: ModelSummary) -> list[Finding]:
         found += _batch(node, model)
         found += _argument(node, model, spec, makers)
         found += _shuffle(node, model)
-    return found
+    return [*found, *foresee_constants(model)]
 
 
 def _placement(node: Node, model: ModelSummary, spec: CompileSpec) -> Iterator[Finding]:

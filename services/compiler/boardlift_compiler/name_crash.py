@@ -1,16 +1,21 @@
-"""A crash of the tool leaves no reason: look in the model for what is known to kill it; pure."""
+"""Where the tool leaves no reason, or a wrong one, look in the model for what is known to stop it; pure."""
 
 from __future__ import annotations
+
+import math
+import re
 
 from boardlift_compiler.explain_failure import StageFailure, make_failure
 from boardlift_compiler.read_model import ModelSummary, Node
 
 
 def name_crash(failure: StageFailure | None, model: ModelSummary) -> StageFailure | None:
-    """Return the failure with the node at fault when it is a crash and the model holds what explains it.
+    """Return the failure with the node at fault when it is a crash, or a reshape, that the model explains.
 
     Nothing is refused beforehand for this: the same form passes where the tool has folded the Add away before.
     """
+    if failure is not None and failure.code == "CALIBRATION_SAMPLE_SIZE":
+        return _name_slopes(failure, model)
     if failure is None or failure.code != "CRASH":
         return failure
     makers = {output: node for node in model.nodes for output in node.outputs}
@@ -18,6 +23,16 @@ def name_crash(failure: StageFailure | None, model: ModelSummary) -> StageFailur
     if not found:
         return failure
     return make_failure("CONV_BIAS_CRASH", ", ".join(found[:8]), failure.evidence, failure.exit_code)
+
+
+def _name_slopes(failure: StageFailure, model: ModelSummary) -> StageFailure:
+    """Name the PRelu whose slopes the tool can't reshape: it says the same of a sample of the wrong size."""
+    match = re.search(r"cannot reshape array of size (\d+) into shape \(1,1,1,", "\n".join(failure.evidence))
+    slopes = {n.name or n.op_type: model.weights.get(n.inputs[1]) for n in model.nodes if n.op_type == "PRelu"}
+    found = [name for name, w in slopes.items() if match and w is not None and math.prod(w.shape) == int(match[1])]
+    if not found:
+        return failure
+    return make_failure("PRELU_SLOPES", ", ".join(found[:8]), failure.evidence, failure.exit_code)
 
 
 def _lacks_bias(node: Node, makers: dict[str, Node], model: ModelSummary) -> bool:

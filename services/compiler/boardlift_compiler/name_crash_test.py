@@ -65,3 +65,37 @@ async def test_the_tool_dies_of_it(toolchain, tmp_path, change, code) -> None:
     with run_folder(tmp_path / "runs") as folder:
         outcome = await check_placement(toolchain, tmp_path / "m.onnx", CompileSpec(), folder, Limits(300), Hooks())
     assert (outcome.failure.code if outcome.failure else "") == code
+
+
+def slopes(shape: tuple[int, ...]) -> bytes:
+    """`Conv -> PRelu` with slopes of that shape."""
+    weights = {"w": np.ones((4, 4, 1, 1)), "s": np.full(shape, 0.2)}
+    nodes = [helper.make_node("Conv", ["x", "w"], ["t"], name="conv")]
+    nodes.append(helper.make_node("PRelu", ["t", "s"], ["y"], name="slopes"))
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4, 5, 6]) for n in "xy"]
+    tensors = [numpy_helper.from_array(a.astype(np.float32), n) for n, a in weights.items()]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7).SerializeToString()
+
+
+@pytest.mark.parametrize(("size", "code"), [(6, "PRELU_SLOPES"), (7, "CALIBRATION_SAMPLE_SIZE")])
+def test_a_reshape_of_slopes_is_not_one_of_samples(size: int, code: str) -> None:
+    text = f"cannot reshape array of size {size} into shape (1,1,1,4)"
+    failure = make_failure("CALIBRATION_SAMPLE_SIZE", "", (text,), 255)
+    named = name_crash(failure, read_model(slopes((6,))))
+    assert named is not None and named.code == code
+    assert named.subject == ("slopes" if code == "PRELU_SLOPES" else "")
+
+
+@pytest.mark.toolchain
+async def test_the_real_checker_on_slopes_off_the_channels(toolchain, tmp_path):
+    model = tmp_path / "m.onnx"
+    model.write_bytes(slopes((6,)))
+    with run_folder(tmp_path / "runs") as folder:
+        outcome = await check_placement(toolchain, model, CompileSpec(), folder, Limits(timeout_s=120), Hooks())
+    assert outcome.failure is not None
+    assert (outcome.failure.code, outcome.failure.subject, outcome.failure.transform_pass) == (
+        "PRELU_SLOPES",
+        "slopes",
+        "turn-prelu",
+    )

@@ -55,6 +55,8 @@ class Weight:
     """True when a float32 value is NaN."""
     integers: tuple[int, ...] = ()
     """The values of a short int64/int32 tensor (up to 64 elements): shapes, axes, pads."""
+    number: float | None = None
+    """The value of a float32 tensor of one element: bounds, factors."""
     external: bool = False
     """True when the values lie in another file."""
 
@@ -240,8 +242,10 @@ def _read_weight(part: Field, name: str = "") -> Weight:
         width = np.dtype("<i8") if type_name == "int64" else np.dtype("<i4")
         integers = [int(v) for v in np.frombuffer(raw[: len(raw) // width.itemsize * width.itemsize], width)]
     chunks = ([raw] if raw is not None else floats) if type_name == "float32" else []
+    single = np.frombuffer(b"".join(chunks)[:4], "<f4") if math.prod(dims) == 1 else np.empty(0, "<f4")
     has_nan = any(bool(np.isnan(np.frombuffer(c[: len(c) // 4 * 4], "<f4")).any()) for c in chunks)
-    return Weight(name, type_name, tuple(dims), has_nan, tuple(integers[:64]), external)
+    number = float(single[0]) if single.size else None
+    return Weight(name, type_name, tuple(dims), has_nan, tuple(integers[:64]), number, external)
 
 
 def _read_tensor_info(part: Field) -> TensorInfo:

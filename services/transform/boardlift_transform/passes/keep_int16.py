@@ -82,7 +82,7 @@ def _strided(
 
 PASS = Pass(
     id="keep-int16",
-    summary="global pools -> mean or maximum per axis, strided pools and depthwise Conv -> stride 1 and Slice: all int16",
+    summary="global pools -> mean or maximum per axis, strided pools, depthwise Conv -> stride 1 and Slice: all int16",
     exactness=ROUNDING,
     apply=apply,
 )
