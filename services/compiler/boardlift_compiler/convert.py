@@ -21,6 +21,7 @@ from boardlift_compiler.spec import (
     CompileSpec,
     InputSpec,
     NodeOverride,
+    norm_type_of,
 )
 from boardlift_compiler.toolchain import Toolchain
 
@@ -80,7 +81,7 @@ def input_from_wire(item: compiler_pb2.InputSpec) -> InputSpec:
         item.layout_train or "NCHW",
         item.layout_rt or "NCHW",
         item.space_and_range or "regular",
-        item.norm_type or "no_preprocess",
+        item.norm_type or norm_type_of(tuple(item.mean_value), tuple(item.scale_value)),
         tuple(item.mean_value),
         tuple(item.scale_value),
         tuple(item.shape),

@@ -150,8 +150,9 @@ def _check_input(item: InputSpec) -> Iterator[StageFailure]:
         wanted = [(channels, 1) if word in item.norm_type else (0,) for word in ("mean", "scale")]
         if item.norm_type not in NORM_TYPES or any(n not in w for n, w in zip(counts, wanted, strict=True)):
             text = f"{item.name}: {item.norm_type} with {counts[0]} means, {counts[1]} scales"
-            wants = f"An image input takes {' '.join(NORM_TYPES)}, each with 1 or {channels} numbers it names: {text}."
-            yield make_failure("NORM_TYPE_INVALID", text, message=wants)
+            known = f" (known: {', '.join(NORM_TYPES)})" if item.norm_type not in NORM_TYPES else ""
+            wants = f"what norm_type names has 1 or {channels} numbers, the other none"
+            yield make_failure("NORM_TYPE_INVALID", text, message=f"{text}{known}: {wants}.")
     elif item.norm_type != "no_preprocess" or item.mean or item.scale:
         yield make_failure("NORM_TYPE_INVALID", item.name)
     if item.layout_train not in ("NCHW", "NHWC") or (item.type_rt != "nv12" and item.layout_rt not in ("NCHW", "NHWC")):

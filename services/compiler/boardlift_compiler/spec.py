@@ -27,6 +27,15 @@ TYPE_PAIRS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Training type -> run-time types the tool converts to."""
 LAYOUTS = ("NCHW", "NHWC")
 NORM_TYPES = ("no_preprocess", "data_mean", "data_scale", "data_mean_and_scale")
+
+
+def norm_type_of(mean: tuple[float, ...], scale: tuple[float, ...]) -> str:
+    """Return the ``norm_type`` that goes with what is given of mean and scale."""
+    if mean:
+        return "data_mean_and_scale" if scale else "data_mean"
+    return "data_scale" if scale else "no_preprocess"
+
+
 METHODS = ("default", "mix", "kl", "max", "load", "skip")
 OPTIMIZE_LEVELS = ("O0", "O1", "O2", "O3")
 COMPILE_MODES = ("latency", "bandwidth", "balance")
