@@ -46,6 +46,8 @@ def draw_like(rng: np.random.Generator, seen: Any, count: int) -> Any:
     shape = (count, *seen.shape[1:])
     if seen.dtype == np.bool_:
         return rng.random(shape) > 0.5
+    if not seen.size:
+        return np.zeros(shape, seen.dtype)
     if seen.dtype.kind in "iu":
         return rng.integers(min(0, int(seen.min())), int(seen.max()) + 1, shape).astype(seen.dtype)
     low, high = float(seen.min()), float(seen.max())
@@ -77,7 +79,7 @@ def load_subject(path: Path, count: int) -> Subject:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
     samples: Arrays = {n: draw_like(rng, seen, count) for n, seen in sets.items()}
     samples = {n: a for n, a in samples.items() if n in fed}
-    held = [{n: a[k] for n, a in samples.items()} for k in range(count - HELD_OUT, count)]
+    held = [{n: np.asarray(a[k]) for n, a in samples.items()} for k in range(count - HELD_OUT, count)]
     reference: list[Arrays] = []
     if session is not None:
         reference = [dict(zip(outputs, session.run(None, feed), strict=True)) for feed in held]
