@@ -27,6 +27,7 @@ from boardlift_compiler.compare_outputs import (
 from boardlift_compiler.convert_images import to_quantized_input
 from boardlift_compiler.explain_failure import StageFailure, make_failure
 from boardlift_compiler.find_lost_channels import describe_lost_channels
+from boardlift_compiler.find_saturation import describe_saturation
 from boardlift_compiler.findings import Finding
 from boardlift_compiler.prepare_calibration import RefusedError, read_samples
 from boardlift_compiler.read_bin import BinUnreadableError, read_bin
@@ -190,6 +191,7 @@ def _compare_reference(inputs: SimulateInputs, outcome: SimulateOutcome) -> None
             return
         outcome.outputs = [compare_output(n, got[n], reference[n]) for n in names]
         outcome.findings += [f for n in names for f in describe_lost_channels(n, got[n], reference[n])]
+        outcome.findings += [f for n in names for f in describe_saturation(n, got[n], reference[n])]
         # An output that nothing was compared with is not proven: the variant fails by default.
         for code, missing, text in (
             ("OUTPUT_WITHOUT_REFERENCE", sorted(set(got) - set(reference)), "There is no float reference for output"),
