@@ -50,9 +50,10 @@ def describe_saturation(output: str, got: Array, reference: Array) -> list[Findi
     per_sample = noise.mean(axis=1)
     worst, median = int(np.argmax(per_sample)), float(np.median(per_sample))
     if len(a) >= ENOUGH and float(per_sample[worst]) > FACTOR * median:
+        share = float(per_sample[worst] / per_sample.sum())
         text = (
-            f"Output {output}: sample {worst} has {float(per_sample[worst] / per_sample.sum()):.0%} of the squared error"
-            f" of {len(a)} samples; it probably lies outside the range that calibration saw."
+            f"Output {output}: sample {worst} has {share:.0%} of the squared error of {len(a)} samples; it"
+            " probably lies outside the range that calibration saw."
         )
         return [Finding("SAMPLE_OUTSIDE_CALIBRATION", "warning", text, output, ADVICE)]
     return []
