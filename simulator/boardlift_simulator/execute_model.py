@@ -8,6 +8,7 @@ Engine `auto` (default): compiled, or runtime when a CPU operator is not known h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +87,21 @@ def execute_compiled(
             graph = by_name.get(node.name)
             if graph is None:
                 raise BoardError(INVALID_MODEL, f"no code for subgraph {node.name}")
-            results = run_subgraph(hbm, graph, inputs, work)
+            results = in_node_order(graph, node.outputs, run_subgraph(hbm, graph, inputs, work))
         else:
             results = run_cpu_node(node, inputs)
         for name, result in zip(node.outputs, results, strict=True):
             tensors[name] = _as_declared(result, model.values.get(name))
     return tensors
+
+
+def in_node_order(graph: Subgraph, outputs: Sequence[str], results: list[Array]) -> list[Array]:
+    """The results in the order of the node's outputs: compiled code has an order of its own, and the same names.
+
+    Where the names differ, the orders are taken to be the same.
+    """
+    named = dict(zip((feature.name for feature in graph.outputs), results, strict=True))
+    return [named[name] for name in outputs] if set(named) == set(outputs) else results
 
 
 def _as_declared(result: Array, value: Value | None) -> Array:

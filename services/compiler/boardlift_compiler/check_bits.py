@@ -172,7 +172,7 @@ async def _run_once(
     check: BitCheck, node: BinNode, code: Path, values: Mapping[str, Array], chosen: range
 ) -> list[list[tuple[Array, Array]]]:
     feed = [_node_input(check, t, values, chosen) for t in node.inputs]
-    results = await simulate_node(check.toolchain, check.folder, code, node.name, feed, len(node.outputs))
+    results = await simulate_node(check.toolchain, check.folder, code, node.name, feed, node.outputs)
     pairs: list[list[tuple[Array, Array]]] = []
     for tensor, result in zip(node.outputs, results, strict=True):
         wanted = values[tensor][chosen.start : chosen.stop]

@@ -25,7 +25,7 @@ class Simulator:
         self.pause_s, self.fails_at = pause_s, fails_at
         self.running = self.most = self.ended = self.started = 0
 
-    async def __call__(self, toolchain: Any, folder: Any, code: Any, node: str, inputs: Any, outputs: int) -> list[Any]:
+    async def __call__(self, toolchain: Any, folder: Any, code: Any, node: str, inputs: Any, outputs: Any) -> list[Any]:
         self.started += 1
         number = self.started
         self.running += 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from boardlift_compiler.run_folder import RunFolder
 from boardlift_compiler.toolchain import Toolchain, tool_environment
 
 Array = npt.NDArray[np.generic]
+DUMP = re.compile(r"hbdk_output(\d+)_(?:feature_)?(.*?)_?elem_int\.txt", re.DOTALL)
 
 
 class SimulatorError(Exception):
@@ -33,13 +36,32 @@ def parse_dump(text: str) -> npt.NDArray[np.int64]:
         raise SimulatorError(f"the simulator's output is not a list of integers: {error}") from error
 
 
+def find_dumps(files: Iterable[str], outputs: Sequence[str]) -> list[str]:
+    """The simulator's file of integers per output: ``hbdk_outputINDEX_feature_NAME_elem_int.txt``.
+
+    By name where every name is found once, as the index counts in the code's own order; else by index.
+
+    Raises:
+        SimulatorError: an output has no file.
+    """
+    dumps = {m[2]: (int(m[1]), f) for f in files if (m := DUMP.fullmatch(f))}
+    names = [re.sub(r"[^\w.-]", "_", name) for name in outputs]
+    if set(names) == set(dumps) and len(names) == len(set(names)):
+        return [dumps[name][1] for name in names]
+    by_index = dict(dumps.values())
+    missing = next((name for index, name in enumerate(outputs) if index not in by_index), "")
+    if missing:
+        raise SimulatorError(f"hbdk-sim wrote no output {missing}")
+    return [by_index[index] for index in range(len(outputs))]
+
+
 async def simulate_node(
     toolchain: Toolchain,
     folder: RunFolder,
     code: Path,
     node: str,
     inputs: list[tuple[Array, bool]],
-    outputs: int,
+    outputs: Sequence[str],
     timeout_s: float = 600.0,
 ) -> list[npt.NDArray[np.int64]]:
     """Run one BPU node on one sample.
@@ -51,11 +73,11 @@ async def simulate_node(
         node: Name of the BPU node.
         inputs: Per input, in the node's own order: the array in native type and valid shape, and True when it is an
             image in nv12 form.
-        outputs: Number of outputs.
+        outputs: Names of the outputs. The code may have them in another order than the node has.
         timeout_s: Time limit in seconds.
 
     Returns:
-        Per output its integers in valid shape, flat.
+        Per name its integers in valid shape, flat.
 
     Raises:
         SimulatorError: when it fails or writes something else.
@@ -73,12 +95,7 @@ async def simulate_node(
         result = await run_tool(command)
         if result.exit_code != 0:
             raise SimulatorError(f"hbdk-sim ended with {result.exit_code}: {' | '.join(result.last_lines[-5:])}"[:1000])
-        found = []
-        for index in range(outputs):
-            files = sorted((work / "out").glob(f"hbdk_output{index}_*elem_int.txt"))
-            if not files:
-                raise SimulatorError(f"hbdk-sim wrote no output {index} of {node}")
-            found.append(parse_dump(files[0].read_text(encoding="utf-8", errors="replace")))
-        return found
+        files = find_dumps([f.name for f in (work / "out").iterdir()], outputs)
+        return [parse_dump((work / "out" / f).read_text(encoding="utf-8", errors="replace")) for f in files]
     finally:
         shutil.rmtree(work, ignore_errors=True)

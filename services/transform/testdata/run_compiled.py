@@ -5,6 +5,7 @@ Usage: python run_compiled.py OUT_FOLDER FEED.npz RESULT.npz. Writes the outputs
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -56,8 +57,10 @@ def simulate(folder, code, node, values):
         files.append(str(work / f"in{index}.bin"))
     command = ["hbdk-sim", "-f", str(work / "m.hbm"), "-n", node.name, "-i", ",".join(files), "-o", str(work)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    for index in range(len(node.output)):
-        text = next(work.glob(f"hbdk_output{index}_*elem_int.txt")).read_text()
+    for index, name in enumerate(node.output):
+        named = f"hbdk_output*_feature_{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}_elem_int.txt"
+        found = [*work.glob(named), *work.glob(f"hbdk_output{index}_*elem_int.txt")]  # the code's order is its own
+        text = found[0].read_text()
         yield np.array([float(w) for line in text.splitlines() if not line.startswith("#") for w in line.split()])
 
 
