@@ -102,10 +102,10 @@ def _lift_product(node: ir.Node, twins: Twins) -> list[ir.Value] | None:
 def contract(node: ir.Node, twins: Twins, x: ir.Value, linear: Linear, place: int = -1) -> ir.Value:
     """Conv 1x1 over one axis of `x`: moved to the channel axis first and back after, where it is not there."""
     axis = twins.axes(x)[place]
-    perm = channel_first(axis)
     source = twins.twin(x, node)
+    perm = channel_first(axis, shape_of(source) or ())
     if axis != 1:
-        source = twins.editor.transpose(node, source, perm, hint=f"{node.name}_in")
+        source = twins.turned(source, perm, node, f"{node.name}_in")
     have = list(shape_of(source) or ())
     have[1] = linear.matrix.shape[0]
     made = pointwise(node, twins, source, linear, have)
@@ -123,9 +123,14 @@ def plain_matrix(value: ir.Value | None) -> Array | None:
     return array.reshape(array.shape[-2:])
 
 
-def channel_first(axis: int) -> list[int]:
-    """The permutation of four axes that brings `axis` to place 1 and keeps the others in order."""
-    return [0, axis, *[a for a in (1, 2, 3) if a != axis]]
+def channel_first(axis: int, shape: tuple[int, ...]) -> list[int]:
+    """The permutation of four axes that brings `axis` to place 1 and keeps the others in order, the last one long.
+
+    Rows of one long axis in `[N,C,T,1]` are stored padded to 8: a LayerNormalization of 300 tokens between two
+    convolutions takes 5441 us there and 268 us as `[N,C,1,T]` (O1, int8, estimated).
+    """
+    first, last = (a for a in (1, 2, 3) if a != axis)
+    return [0, axis, last, first] if shape[last] == 1 else [0, axis, first, last]
 
 
 def inverse(perm: list[int]) -> list[int]:

@@ -35,6 +35,7 @@ class Twins:
         self.editor = editor
         self._layouts = layouts
         self._twins: dict[ir.Value, ir.Value] = {}
+        self._turned: dict[tuple[ir.Value, tuple[int, ...]], ir.Value] = {}
         self._shared: dict[tuple[object, ...], ir.Value] = {}
 
     def axes(self, value: ir.Value) -> Axes:
@@ -82,6 +83,13 @@ class Twins:
             return value if array.ndim == 0 else self.editor.constant(array.reshape(()), f"{value.name}_scalar")
         aligned = array.reshape([1] * (len(like.shape) - array.ndim) + list(array.shape))
         return self.editor.constant(aligned.reshape(spread(aligned.shape, self.axes(like))), f"{value.name}_4d")
+
+    def turned(self, source: ir.Value, perm: Sequence[int], anchor: ir.Node, hint: str) -> ir.Value:
+        """A Transpose of the value, made once for all that read it in this order."""
+        key = (source, tuple(perm))
+        if key not in self._turned:
+            self._turned[key] = self.editor.transpose(anchor, source, perm, hint=hint)
+        return self._turned[key]
 
     def shared(self, key: tuple[object, ...], make: Callable[[], Array], hint: str) -> ir.Value:
         """A constant that is made once per key: layers that share a weight go on sharing it."""
