@@ -16,9 +16,11 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 sync: $(VENV)/.synced ## Make the Python environment (any Python 3.10 or newer)
+	@test "$(MAKECMDGOALS)" != sync || echo "$(PY) is ready, the command is $(VENV)/bin/boardlift. Next: make demo, or make up."
 $(VENV)/.synced: requirements/dev.txt $(addsuffix /pyproject.toml,$(OURS))
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 		{ echo "boardlift needs Python 3.10 or newer; $(PYTHON) is older. Set PYTHON=/path/to/python3.11"; exit 3; }
+	@echo "Making $(VENV) for $$($(PYTHON) --version): some minutes the first time."
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(PY) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps $(addprefix -e ./,$(OURS))
@@ -30,7 +32,7 @@ toolchain: ## Install the vendor toolchain by pip into .boardlift/toolchain (its
 demo: sync ## Bring a robot policy from ONNX to a verdict, with live progress
 	@BOARDLIFT_TOOLCHAIN=$(TOOLCHAIN) $(PY) deploy/local/demo.py
 
-up: sync ## Start NATS, all services and one simulated board on this machine; stop with Ctrl-C
+up: sync ## Run NATS, all services and one simulated board in this terminal until Ctrl-C
 	@BOARDLIFT_TOOLCHAIN=$(TOOLCHAIN) $(PY) deploy/local/stack.py $(if $(PORT),--port $(PORT))
 
 test: sync ## Everything tests need, then all tests

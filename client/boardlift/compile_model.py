@@ -239,13 +239,15 @@ def fit_names(dataset: Dataset, model: Path) -> TakenSamples:
     origins = read_input_origins(model)
     taken, findings = {}, []
     for name in read_input_shapes(model):
-        old = name if name in dataset.arrays else origins.get(name, name)
+        origin = origins.get(name, name)
+        old = name if name in dataset.arrays else origin
         if old not in dataset.arrays:
             raise InvalidInputError(
-                f"The dataset has no array for input {name} (it has {', '.join(dataset.arrays) or 'none'}).",
+                f"The dataset has no array for input {name}{f', {origin} before the transform' * (origin != name)}"
+                f" (it has {', '.join(dataset.arrays) or 'none'}).",
                 reason="DATASET_INPUT_MISSING",
                 remedy="Name the arrays as the model names its inputs: boardlift dataset arrays"
-                f" {name}=SAMPLES.npy --out data.npz.",
+                f" {origin}=SAMPLES.npy --out data.npz.",
                 metadata={"input": name},
             )
         taken[name] = dataset.arrays[old]

@@ -177,6 +177,7 @@ STATUS_TO_EXCEPTION: dict[grpc.StatusCode, type[BoardliftError]] = {
 # What gRPC's texts contain -> what it means, the most telling first.
 _CAUSES = (
     ("DNS resolution failed", "this name is not known"),
+    ("lookup failed", "this name is not known"),
     ("WRONG_VERSION_NUMBER", "it does not speak TLS; http:// in front of the address does without"),
     ("CERTIFICATE_VERIFY_FAILED", "its certificate is not signed by a CA that is trusted here"),
     ("Hostname Verification", "its certificate is for another name"),

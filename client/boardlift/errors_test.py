@@ -35,6 +35,7 @@ def test_status_has_exactly_one_error_info_with_the_reason(cls):
             "refused",
         ),
         ("DNS resolution failed for nowhere:7400: C-ares status is not ARES_SUCCESS", "this name is not known"),
+        ("errors resolving x:1: [address lookup failed for x:1: Domain name not found]", "this name is not known"),
         ("Ssl handshake failed (TSI_PROTOCOL_FAILURE): SSL_ERROR_SSL: WRONG_VERSION_NUMBER", "does not speak TLS"),
         ("whatever else", "the connection broke"),
     ],

@@ -37,6 +37,7 @@ CLIENT_VARIABLES = {
     "board-agent": "BOARDLIFT_AGENT",
 }
 BOARD_ID = "sim-1"
+_WELCOME = "Starting NATS, four services and a simulated board. They run here until Ctrl-C: work in another terminal."
 
 
 class StackError(Exception):
@@ -262,6 +263,7 @@ def main() -> int:
     arguments.state = arguments.state.resolve()  # parts run inside it
     ports = {name: arguments.port + offset for name, offset in OFFSETS.items()}
     stack = Stack(arguments.state, ports, fresh=arguments.fresh)
+    print(_WELCOME, flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         with running(stack):
@@ -270,7 +272,7 @@ def main() -> int:
             print(f"logs          {arguments.state / 'logs'}")
             if arguments.port != FIRST_PORT:
                 print("clients       export", *(f"{v}={stack.address(n)}" for n, v in CLIENT_VARIABLES.items()))
-            print("Look: .venv/bin/boardlift doctor. Ctrl-C stops everything.", flush=True)
+            print(f"Ready. In another terminal: {BIN / 'boardlift'} doctor. Ctrl-C here stops everything.", flush=True)
             while all(p.child.poll() is None for p in stack.processes.values()):
                 time.sleep(0.5)
             ended = next(p for p in stack.processes.values() if p.child.poll() is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -147,7 +148,8 @@ def data_path(text: str) -> Path:
     """Return the path of a dataset file.
 
     Raises:
-        InvalidInputError: It is not an `.npz` (`DATASET_INVALID`), or there is no such file (`FILE_UNREADABLE`).
+        InvalidInputError: It is not an `.npz` (`DATASET_INVALID`), there is no such file (`FILE_UNREADABLE`), or it has
+            another content (`DATASET_UNREADABLE`).
     """
     path = Path(text)
     if path.suffix != ".npz":
@@ -162,6 +164,13 @@ def data_path(text: str) -> Path:
             f"{path} is not there.",
             reason="FILE_UNREADABLE",
             remedy="Name an existing .npz, or make one: boardlift dataset steps LOG.jsonl --out data.npz.",
+            metadata={"file": str(path)},
+        )
+    if not zipfile.is_zipfile(path):  # the server would know it by its digest only
+        raise InvalidInputError(
+            f"{path} is no .npz inside: it may be cut off.",
+            reason="DATASET_UNREADABLE",
+            remedy="Make it anew with `boardlift dataset`, or save arrays with numpy.savez.",
             metadata={"file": str(path)},
         )
     return path

@@ -55,7 +55,13 @@ async def examine(settings: AllSettings) -> list[Check]:
         watch = BoardWatch(own.board_root, work, tool, HealthLimits(hot_c=own.hot_c, governor=own.governor))
         await watch.start()
         snapshot = await watch.look()
-    checks = [_runtime(watch), _board(watch), *_devices(own.board_root, watch.simulated), _sampler(tool), _baseline()]
+    checks = [
+        _runtime(watch, own.hrt_model_exec, own.tool_path),
+        _board(watch),
+        *_devices(own.board_root, watch.simulated),
+        _sampler(tool),
+        _baseline(),
+    ]
     checks += [Check(f.code.lower(), "fail" if f.blocking else "missing", f.message, f.remedy) for f in snapshot.facts
                if f.code != "RUNTIME_MISSING"]  # fmt: skip
     checks += _governor(keeper)
@@ -65,13 +71,14 @@ async def examine(settings: AllSettings) -> list[Check]:
     return checks
 
 
-def _runtime(watch: BoardWatch) -> Check:
+def _runtime(watch: BoardWatch, program: str, search_path: str) -> Check:
     if watch.version is None:
         return Check(
             "hrt_model_exec",
             "fail",
-            "does not start",
-            "Install the board's runtime, or set BOARDLIFT_HRT_MODEL_EXEC to its absolute path.",
+            f"{program} does not start" + ("" if "/" in program else f"; looked for in {search_path}"),
+            "Install the board's runtime, or set BOARDLIFT_HRT_MODEL_EXEC to its absolute path; a bare name is looked"
+            " for in BOARDLIFT_TOOL_PATH only.",
         )
     kind = "SIMULATED" if watch.version.simulated else "real"
     return Check("hrt_model_exec", "ok", f"{kind}, version {watch.version.dnn or 'not printed'}")

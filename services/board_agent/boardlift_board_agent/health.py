@@ -94,9 +94,10 @@ def in_rotation(facts: list[Fact]) -> bool:
 def _runtime_facts(runtime: RuntimeState) -> list[Fact]:
     facts = []
     if not runtime.tool_present:
-        facts.append(
-            Fact("RUNTIME_MISSING", True, "hrt_model_exec does not start.", "Install the board's runtime package.")
+        remedy = (
+            "Install the board's runtime package; one that is there is named by BOARDLIFT_HRT_MODEL_EXEC, absolute."
         )
+        facts.append(Fact("RUNTIME_MISSING", True, "hrt_model_exec does not start.", remedy))
     if runtime.cloned:
         facts.append(
             Fact("IDENTITY_CLONED", True, "Another agent serves under this id.", "Give each board an id of its own.")

@@ -26,7 +26,7 @@ class Settings:
     board_root: Path = Path("/")
     """Where the board's files are read from; a folder of files for a simulated board."""
     hrt_model_exec: str = "hrt_model_exec"
-    """The vendor's tool, by name or absolute path."""
+    """The vendor's tool: an absolute path, or a name that is looked for in `BOARDLIFT_TOOL_PATH` (not in PATH)."""
     sampler: tuple[str, ...] = ("auto",)
     """Command of the per-frame timer, words separated by commas; "auto" finds one, "none" does without."""
     tool_path: str = "/usr/bin:/bin:/usr/hobot/bin"

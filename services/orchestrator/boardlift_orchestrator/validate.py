@@ -115,7 +115,7 @@ def _check_perf(perf: board_agent_pb2.PerfSpec) -> None:
             bounds.append((name, getattr(perf, name).ToNanoseconds() / 1e9, low, 3600))
     for name, value, low, high in bounds:
         if not low <= value <= high:
-            _refuse(f"spec.perf.{name}", f"{value:g} does not lie between {low} and {high}", "Correct it.")
+            _refuse(f"spec.perf.{name}", f"{value:.12g} does not lie between {low} and {high}", "Correct it.")
     if perf.governor and not _GOVERNOR.fullmatch(perf.governor):
         _refuse("spec.perf.governor", "this is no governor's name", "Ask for one such as performance or schedutil.")
 
