@@ -5,6 +5,7 @@ Before -> After: `Conv -> Transpose [N,C,1,T] to [N,1,T,C] -> LayerNormalization
 its border than it adds, or as many and it reduces.
 Why: `[N,1,T,C]` leaves the layout to the tool; the heads of an attention make it choose tokens as rows of one channel
 padded to 8. 300 tokens, 256 features, 4 heads, O1, estimated, with `merge-moves`: int8 17.2 -> 2.3, int16 31 -> 11 ms.
+A normalisation of an input, 300 x 560: 15.6 -> 0.4 ms with a Conv of ones at its head, 15.6 ms without.
 Exactness: float rounding (the kernels sum in another order).
 """
 
@@ -16,20 +17,21 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from boardlift_transform.edit_graph import Editor, attribute, constant_of, input_at, is_constant, rank_of, shape_of
+from boardlift_transform.axis_factors import chain_of
+from boardlift_transform.edit_graph import Editor, attribute, is_constant, shape_of
 from boardlift_transform.lift.regions import Groups
-from boardlift_transform.lift.rules import BINARY, REDUCTIONS, UNARY
+from boardlift_transform.lift.rules import REDUCTIONS
 from boardlift_transform.passes._base import ROUNDING, Pass, PassResult
+from boardlift_transform.permute_axes import can_permute, permute
 
 FREE = frozenset(["Reshape", "Transpose", "Squeeze", "Unsqueeze"])
-BY_AXIS = frozenset(["Concat", "Split", "Gather"])
 Perm = list[int]
 
 
 def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
     """Move every group of nodes that gains by it."""
     result, editor = PassResult(), Editor(model.graph, PASS.id)
-    nodes = [n for n in model.graph if _movable(n)]
+    nodes = [n for n in model.graph if can_permute(n)]
     inside, groups = set(nodes), Groups()
     for node in nodes:
         for value in node.inputs:
@@ -45,26 +47,6 @@ def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
             result.apply(group[0], f"{len(group)} nodes", f"features as channels, {gain} Transposes less")
             _move(group, perm, entries, exits, editor)
     return result
-
-
-def _movable(node: ir.Node) -> bool:
-    """A node for which the order of axes is a parameter, on values of four axes with a batch of 1."""
-    known = node.op_type in UNARY | BINARY | REDUCTIONS | BY_AXIS or node.op_type == "Slice"
-    if not known or node.domain not in ("", "ai.onnx") or node.op_type == "PRelu":
-        return False
-    computed = [v for v in (*node.inputs, *node.outputs) if v is not None and not is_constant(v)]
-    if any((shape_of(v) or ())[:1] != (1,) or rank_of(v) != 4 or v.dtype != ir.DataType.FLOAT for v in computed):
-        return False
-    if any(use.node.graph is not node.graph for out in node.outputs for use in out.uses()):
-        return False  # the branch of an If reads it
-    if node.op_type in REDUCTIONS:
-        return bool(attribute(node, "axes")) and len(node.inputs) == 1
-    if node.op_type == "Slice":
-        return len(node.inputs) > 3 and all(is_constant(v) for v in node.inputs[1:])
-    if node.op_type in UNARY:
-        return all(shape_of(v) in ((), (1,)) for v in node.inputs[1:] if v is not None)
-    indices = constant_of(input_at(node, 1)) if node.op_type == "Gather" else None
-    return node.op_type != "Gather" or (indices is not None and indices.ndim == 1 and not is_constant(node.inputs[0]))
 
 
 def _perm(group: list[ir.Node]) -> Perm:
@@ -104,10 +86,12 @@ def _move(group: list[ir.Node], perm: Perm, entries: list[ir.Value], exits: list
         readers = [u for u in value.uses() if u.node in inside]
         first = min((u.node for u in readers), key=places.__getitem__)
         moved = editor.transpose(first, value, perm, hint=f"{value.name}_features")
+        if chain_of(value)[0].is_graph_input() and any(n.op_type in REDUCTIONS for n in group):
+            moved = _anchor(moved, first, editor)
         for use in readers:
             use.node.replace_input_with(use.idx, moved)
     for node in group:
-        _permute(node, perm, editor)
+        permute(node, perm, editor)
     for value in exits:
         readers = [u for u in value.uses() if u.node not in inside]
         anchor = min((u.node for u in readers), key=places.__getitem__, default=None)
@@ -121,25 +105,12 @@ def _move(group: list[ir.Node], perm: Perm, entries: list[ir.Value], exits: list
             maker.replace_input_with(0, value)
 
 
-def _permute(node: ir.Node, perm: Perm, editor: Editor) -> None:
-    """Rewrite what a node says about axes, and its outputs' shapes."""
-    for out in node.outputs:
-        shape = shape_of(out) or ()
-        out.shape = ir.Shape([shape[p] for p in perm])
-    if node.op_type in REDUCTIONS:
-        axes = sorted(perm.index(a % 4) for a in attribute(node, "axes"))
-        node.attributes["axes"] = ir.AttrInt64s("axes", axes)
-    elif node.op_type in BY_AXIS:
-        node.attributes["axis"] = ir.AttrInt64("axis", perm.index(int(attribute(node, "axis", 0)) % 4))
-    elif node.op_type == "Slice":
-        axes = [perm.index(int(a) % 4) for a in np.ravel(np.asarray(constant_of(node.inputs[3])))]
-        node.replace_input_with(3, editor.constant(np.asarray(axes, np.int64), f"{node.name}_axes"))
-    if node.op_type in BINARY or node.op_type == "Concat":
-        for index, value in enumerate(node.inputs):
-            array = constant_of(value)
-            if value is not None and array is not None and array.size > 1:
-                wide = array.reshape([1] * (4 - array.ndim) + list(array.shape)).transpose(perm)
-                node.replace_input_with(index, editor.constant(wide, f"{value.name}_features"))
+def _anchor(value: ir.Value, before: ir.Node, editor: Editor) -> ir.Value:
+    """Times one, as a Conv: the tool sinks a Transpose of an input through all nodes but this."""
+    shape = shape_of(value) or ()
+    ones = editor.constant(np.ones((shape[1], 1, 1, 1), np.float32), f"{value.name}_ones")
+    window = {"kernel_shape": [1, 1], "strides": [1, 1], "pads": [0] * 4, "dilations": [1, 1], "group": shape[1]}
+    return editor.node(before, "Conv", [value, ones], shape, window, hint=f"{value.name}_anchor")
 
 
 PASS = Pass(

@@ -45,6 +45,7 @@ def test_a_normalisation_between_linear_layers_needs_no_transpose() -> None:
     b.output("y", [1, 5, 4, 1])
     run = run_one_pass(b.model(), "features-to-channels")
     assert len(run.result.applied) == 1
+    assert run.operators.count("Conv") == 3, "no input is normalised, so none is anchored"
     merged = run_one_pass(run.model, "merge-moves")
     assert sum(n.op_type == "Transpose" for n in merged.model.graph.node) == 2  # of the input, and of the output
     assert {tuple(a.ints) for n in run.model.graph.node for a in n.attribute if a.name == "axes"} == {(1,)}
@@ -118,6 +119,7 @@ def test_a_normalisation_at_one_end_moves_though_it_costs_a_transpose_there(firs
     b.output("y")
     run = run_one_pass(b.model(), "features-to-channels")
     assert len(run.result.applied) == 1 and run.max_rel < 1e-6
+    assert run.operators.count("Conv") == 1 + first  # times one: the tool would sink the input's Transpose else
 
 
 def test_an_output_of_the_group_keeps_name_and_layout() -> None:
