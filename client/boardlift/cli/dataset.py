@@ -99,7 +99,10 @@ def arrays(
     heldout: int,
     seed: int,
 ) -> int:
-    """Take .npy, .npz or raw files, or folders of them with one sample each, per model input."""
+    """Take .npy, .npz or raw files, or folders of them with one sample each, per model input.
+
+    NAME is the model's input; of an .npz with several arrays take one by NAME=FILE.npz:ARRAY.
+    """
     from boardlift.datasets import ArraySource, SplitRequest, build_from_arrays
 
     known = parse_shapes(shapes)
@@ -108,7 +111,9 @@ def arrays(
         name, separator, path = source.partition("=")
         if not separator or not name or not path:
             raise InvalidInputError(f"{source!r} is no source.", reason="USAGE", remedy="Write obs=samples.npy.")
-        parsed.append(ArraySource(name, Path(path), dtype, known.get(name, ()), layout or "", color or ""))
+        file, found, member = path.rpartition(".npz:")
+        path, member = (f"{file}.npz", member) if found else (path, "")
+        parsed.append(ArraySource(name, Path(path), dtype, known.get(name, ()), layout or "", color or "", member))
     split = None if no_split else SplitRequest(calibration, heldout, seed)
     return _write(session, build_from_arrays(parsed, split, synthetic=synthetic), out)
 

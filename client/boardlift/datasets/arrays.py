@@ -40,6 +40,8 @@ class ArraySource:
     """"NCHW", "NHWC" or empty when it has no meaning."""
     color: str = ""
     """"rgb", "bgr", "gray", "yuv444" or empty when it has no meaning."""
+    member: str = ""
+    """Array of an `.npz` to take; empty for the one of the input's name, or the only one."""
 
 
 def build_from_arrays(
@@ -159,9 +161,10 @@ def _load_file(source: ArraySource, path: Path) -> Array:
 def _load_npz(source: ArraySource, path: Path) -> Array:
     with np.load(path, allow_pickle=False) as archive:
         names = [name for name in archive.files if name != "dataset.json"]
-        name = source.input_name if source.input_name in names else names[0] if len(names) == 1 else ""
-        if not name:
-            raise ValueError(f"it holds {', '.join(names) or 'nothing'}, not {source.input_name}")
+        name = source.member or (names[0] if len(names) == 1 else source.input_name)
+        if name not in names:
+            pick = f"; choose by {source.input_name}={path.name}:NAME" if names else ""
+            raise ValueError(f"it holds {', '.join(names) or 'nothing'}, not {name}{pick}")
         array: Array = archive[name]
         return array
 

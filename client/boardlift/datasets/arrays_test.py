@@ -25,6 +25,14 @@ def test_every_form_gives_the_same_samples(tmp_path):
         assert dataset.document["provenance"]["files"][0]["sha256"]
 
 
+def test_an_array_of_an_archive_is_chosen_by_name_and_the_others_are_named(tmp_path):
+    np.savez(tmp_path / "io.npz", in__x=SAMPLES, out__y=np.zeros(1))
+    chosen = build_from_arrays([ArraySource("x", tmp_path / "io.npz", member="in__x")])
+    np.testing.assert_array_equal(chosen.arrays["x"], SAMPLES)
+    with pytest.raises(InvalidInputError, match=r"it holds in__x, out__y, not x; choose by x=io.npz:NAME"):
+        build_from_arrays([ArraySource("x", tmp_path / "io.npz")])
+
+
 def test_split_is_seeded_disjoint_and_uses_duplicates_once(tmp_path):
     np.save(tmp_path / "a.npy", np.concatenate([SAMPLES, SAMPLES]))
     source = ArraySource("x", tmp_path / "a.npy", layout="NCHW", color="bgr")
