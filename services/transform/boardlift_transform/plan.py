@@ -153,7 +153,7 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
             continue
         if name in ("wrap-inputs", "wrap-outputs") and not target.wrap_io:
             continue
-        if name in ("keep-int16", "matmul-to-products") and request.precision != INT16:
+        if name in ("keep-int16", "matmul-to-products", "shuffle-conv-transpose") and request.precision != INT16:
             continue
         if name == "undilate-conv":
             steps.append(PlannedPass(name, reason, {"always": request.precision == INT16}))
@@ -209,6 +209,7 @@ _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("fold-stride", "a stride over one signal is computed at stride 1"),
     ("replace-average-pool", "padded AveragePool is wrong on the border, a wide one coarse"),
     ("undilate-conv", "a dilated Conv with a stride runs on the CPU, and any dilated one in int8 under int16"),
+    ("shuffle-conv-transpose", "every ConvTranspose falls back to int8 under int16"),
     ("crop-conv-transpose", "a ConvTranspose with uneven padding or holes runs on the CPU or not at all"),
     ("balance-padding", "end-heavy padding is wrong under int16"),
     ("keep-int16", "pools and strided depthwise layers fall back to int8 under int16"),

@@ -222,6 +222,12 @@ INT16_CASES = {
     "GlobalAveragePool": between_convs("GlobalAveragePool"),
     "GlobalMaxPool": between_convs("GlobalMaxPool"),
     "ReduceMeanHW": between_convs("ReduceMean", axes=[2, 3]),
+    "ConvTranspose": between_convs(
+        "ConvTranspose",
+        np.random.default_rng(2).normal(0, 0.1, (16, 16, 4, 4)).astype(np.float32),
+        strides=[2, 2],
+        pads=[1, 1, 1, 1],
+    ),
     "AveragePoolStride": between_convs("AveragePool", kernel_shape=[2, 2], strides=[2, 2]),
     "InstanceNormalization": between_convs(
         "InstanceNormalization", np.linspace(0.5, 2, 16, dtype=np.float32), np.zeros(16, np.float32)
@@ -230,7 +236,7 @@ INT16_CASES = {
 
 
 @pytest.mark.parametrize("case", list(INT16_CASES))
-def test_pools_over_the_map_stay_int16_after_the_pass(tool: Any, case: str) -> None:
+def test_what_fell_back_to_int8_stays_int16_after_the_pass(tool: Any, case: str) -> None:
     model = INT16_CASES[case]
     plain = tool.compile(transform(model, precision="int8").model, samples_of(model), int16=True)
     assert "int8" in plain.dtypes, "the tool has changed: this is int16 by itself now"
