@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,19 @@ def toolchain():
 def folder(tmp_path):
     with run_folder(tmp_path / "runs") as made:
         yield made
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 2 MB; None where this user may not mount one."""
+    place = tmp_path / "small"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
+    if os.getuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        yield None
+        return
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ failure too.
 
 from __future__ import annotations
 
+import errno
 import re
 from dataclasses import dataclass, field
 
@@ -89,6 +90,20 @@ def explain_text(text: str, exit_code: int = 255) -> StageFailure | None:
         lines = tuple(PREFIX.sub("", line)[:400] for line in text.splitlines() if line.strip())
         return _fill(kind, groups[0].strip(" '\"") if groups else "", lines, exit_code)
     return None
+
+
+def explain_os_error(error: OSError) -> StageFailure:
+    """Explain why we ourselves could not write what a run needs or store what it left.
+
+    Raises:
+        OSError: the same, when neither the disk nor the folder is the reason.
+    """
+    text = str(error.strerror or error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return make_failure("DISK_FULL", "", (text,))
+    if error.errno in (errno.EACCES, errno.EROFS, errno.ENOENT, errno.ENOTDIR):
+        return make_failure("WORK_FOLDER_UNWRITABLE", "", (text,))
+    raise error
 
 
 def explain_run(

@@ -29,6 +29,7 @@ MARCH = re.compile(r"^BPU march\s*: (\S+)")
 PROGRESS = re.compile(r"calibration in progress:.*?(\d+)/(\d+) \[")
 SET_BACK = re.compile(r"the input datatype of node:?\s*(\S+?),? will be set back to (int8|int16)", re.I)
 KEY_VALUE = re.compile(r"^([\w&/ .-]+?)\s*:\s(.*)$")
+OPTIONS = re.compile(r"^hbdk_pass_through_params\s*: (.*)$")
 INPUT_INFO = re.compile(r"^-+input info : (.+?) (end )?-+$")
 FIRST_MD5 = re.compile(r"^([0-9a-f]{32})  \S")
 EPHEMERAL = re.compile(r"(in progress:|it/s\]|s/it\])")
@@ -92,6 +93,8 @@ class LogFacts:
     """Node -> type it was silently set back to."""
     inputs_echo: dict[str, dict[str, str]] = field(default_factory=dict)
     """Per input what the tool says it used: ``cal_data_type``, ``input_shape``, ``input_type_rt`` ..."""
+    compiler_options: str = ""
+    """Options the tool says it gives its compiler: ``--O3 --debug --core-num 1 --fast``."""
     first_md5: list[str] = field(default_factory=list)
     """Per input the MD5 of the first calibration file, as the tool computed it."""
     converted: bool = False
@@ -179,6 +182,8 @@ class LogParser:
                 facts.inputs_echo.setdefault(self._input, {})
         elif self._input and (pair := KEY_VALUE.match(text)):
             facts.inputs_echo[self._input][pair[1].strip()] = pair[2].strip()
+        if match := OPTIONS.match(text):
+            facts.compiler_options = match[1].strip()
         facts.converted |= text.startswith("Convert to runtime bin file successfully")
         facts.checked |= text.startswith("End model checking")
         facts.files_read += text.startswith("Read raw file")

@@ -33,6 +33,7 @@ from boardlift_compiler.prepare_calibration import (
     read_samples,
     write_samples,
 )
+from boardlift_compiler.read_back import find_unused_settings
 from boardlift_compiler.read_bin import BinUnreadableError, CompiledModel, read_bin, strip_paths
 from boardlift_compiler.read_model import ModelSummary, ModelUnreadableError, read_model
 from boardlift_compiler.report_warnings import named_warnings
@@ -177,6 +178,7 @@ def _collect(
     outcome.reasons = placement_reasons(outcome.spec, model, run.facts)
     count = data.count if data else 0
     cpu_ops = outcome.model_in_bin.cpu_ops if outcome.model_in_bin else {}
+    outcome.findings += find_unused_settings(outcome.spec, run.facts)
     outcome.findings += find_fallbacks(outcome.spec, model, run.facts, count, first_md5, cpu_ops)
     outcome.findings += [f for f in foresee(outcome.spec, model) if f.code in BORDER_CODES]
     outcome.findings += named_warnings(run.facts, {f.subject for f in outcome.findings})

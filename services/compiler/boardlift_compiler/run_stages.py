@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 from boardlift.errors import InvalidInputError
@@ -17,6 +18,7 @@ from boardlift_servicekit.executions import Emitter
 from boardlift_servicekit.tool import run_tool
 
 from boardlift_compiler import convert
+from boardlift_compiler.explain_failure import explain_os_error
 from boardlift_compiler.history import History
 from boardlift_compiler.run_check import ARGUMENTS as CHECK_ARGUMENTS
 from boardlift_compiler.run_check import check_placement
@@ -39,6 +41,7 @@ ONNX, BIN, NPZ, TEXT, JSON = (
 MEDIA_TYPES = {".onnx": ONNX, ".json": JSON, ".yaml": "application/yaml", ".txt": TEXT, ".log": TEXT,
                ".html": "text/html", ".zip": "application/zip"}  # fmt: skip
 MAX_BIT_SAMPLES = 64
+R = TypeVar("R", compiler_pb2.CheckResult, compiler_pb2.CompileResult, compiler_pb2.SimulateResult)
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,28 @@ class StageRunner:
 
     async def check(self, request: compiler_pb2.CheckModelRequest, emitter: Emitter) -> compiler_pb2.CheckResult:
         """Run the checker."""
+        return await self._explained(compiler_pb2.CheckResult, self._check(request, emitter))
+
+    async def compile(self, request: compiler_pb2.CompileModelRequest, emitter: Emitter) -> compiler_pb2.CompileResult:
+        """Compile a model."""
+        return await self._explained(compiler_pb2.CompileResult, self._compile(request, emitter))
+
+    async def simulate(
+        self, request: compiler_pb2.SimulateModelRequest, emitter: Emitter
+    ) -> compiler_pb2.SimulateResult:
+        """Simulate a compiled model."""
+        return await self._explained(compiler_pb2.SimulateResult, self._simulate(request, emitter))
+
+    async def _explained(self, result_type: type[R], work: Awaitable[R]) -> R:
+        """Give a full disk or an unwritable folder, wherever it strikes, the form of every other failure."""
+        try:
+            return await work
+        except OSError as error:
+            result = result_type(failure=convert.failure_to_wire(explain_os_error(error)))
+            self._describe(result.execution, None, {})
+            return result
+
+    async def _check(self, request: compiler_pb2.CheckModelRequest, emitter: Emitter) -> compiler_pb2.CheckResult:
         require_target(request.target)
         model = await self.store.fetch(request.model)
         spec = convert.spec_from_wire(request.variant)
@@ -71,7 +96,7 @@ class StageRunner:
             outcome = await check_placement(self.toolchain, model, spec, folder, self.limits, self._hooks(emitter))
             result = compiler_pb2.CheckResult(
                 nodes=convert.nodes_to_wire(outcome.facts, outcome.reasons),
-                findings=convert.findings_to_wire(outcome.findings),
+                findings=convert.findings_to_wire([*outcome.findings, *self.toolchain.findings]),
                 bpu_subgraphs=len({n.subgraph for n in outcome.facts.nodes if n.device == "BPU"}),
                 bpu_nodes=sum(n.device == "BPU" for n in outcome.facts.nodes),
                 cpu_nodes=sum(n.device == "CPU" for n in outcome.facts.nodes),
@@ -86,8 +111,7 @@ class StageRunner:
             _LOG.info("checked", command=" ".join(CHECK_ARGUMENTS[:1]), failure=result.failure.code)
         return result
 
-    async def compile(self, request: compiler_pb2.CompileModelRequest, emitter: Emitter) -> compiler_pb2.CompileResult:
-        """Compile a model."""
+    async def _compile(self, request: compiler_pb2.CompileModelRequest, emitter: Emitter) -> compiler_pb2.CompileResult:
         require_target(request.target)
         model = await self.store.fetch(request.model)
         samples = await self.store.fetch(request.calibration) if request.calibration.sha256 else None
@@ -117,7 +141,7 @@ class StageRunner:
             chosen_method=facts.chosen_method,
             batch_fallback=facts.batch_fallback,
             samples_read=facts.samples,
-            findings=convert.findings_to_wire(outcome.findings),
+            findings=convert.findings_to_wire([*outcome.findings, *self.toolchain.findings]),
             yaml=outcome.config,
             command=outcome.command,
             optimize_level=outcome.spec.compiler.optimize_level,
@@ -160,10 +184,9 @@ class StageRunner:
         result.compiled_model.CopyFrom(compiled)
         result.quantized_model.CopyFrom(quantized)
 
-    async def simulate(
+    async def _simulate(
         self, request: compiler_pb2.SimulateModelRequest, emitter: Emitter
     ) -> compiler_pb2.SimulateResult:
-        """Simulate a compiled model."""
         if not 0 <= request.bit_check_samples <= MAX_BIT_SAMPLES:
             raise InvalidInputError(
                 f"bit_check_samples must lie between 0 and {MAX_BIT_SAMPLES}.", metadata={"field": "bit_check_samples"}
@@ -189,7 +212,7 @@ class StageRunner:
                 outputs=[convert.comparison_to_wire(c, self._source) for c in outcome.outputs],
                 bit_checks=[convert.bit_to_wire(b) for b in outcome.bits],
                 bit_exact=outcome.bit_exact,
-                findings=convert.findings_to_wire(outcome.findings),
+                findings=convert.findings_to_wire([*outcome.findings, *self.toolchain.findings]),
                 batched=outcome.batched,
             )
             if outcome.failure is not None:

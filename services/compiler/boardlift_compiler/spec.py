@@ -247,7 +247,7 @@ KNOBS = (
     Knob(CALIBRATION, "optimization", "", "words ;", "", "calibration.optimization"),
     Knob(COMPILER, "compile_mode", "", " ".join(COMPILE_MODES), "latency", "compiler.compile_mode"),
     Knob(COMPILER, "balance_factor", "percent", "0..100", "required with balance", "compiler.balance_factor"),
-    Knob(COMPILER, "debug", "", "True False", "differs between manuals", "compiler.debug"),
+    Knob(COMPILER, "debug", "", "True False", "True (measured; manuals differ)", "compiler.debug"),
     Knob(COMPILER, "core_num", "cores", "1", "1", "", "the chip has one core"),
     Knob(COMPILER, "optimize_level", "", "O0 O1 O2 O3", "O0", "compiler.optimize_level"),
     Knob(

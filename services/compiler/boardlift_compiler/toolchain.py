@@ -14,6 +14,7 @@ from pathlib import Path
 from boardlift.errors import PreconditionError
 from boardlift_servicekit.tool import ToolCommand, run_tool
 
+from boardlift_compiler.findings import Finding
 from boardlift_compiler.run_folder import RunFolder
 
 KNOWN_VERSIONS = ("1.24.3",)
@@ -37,6 +38,15 @@ class Toolchain:
     def known(self) -> bool:
         """True when this release was tested with the version."""
         return self.version in KNOWN_VERSIONS
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What every result says about the tool: nothing, or that its version is not a tested one."""
+        if self.known:
+            return ()
+        text = f"hb_mapper {self.version} is not a version this release was tested with ({', '.join(KNOWN_VERSIONS)})."
+        advice = "What its logs say was understood; check the compiled model's outputs with care."
+        return (Finding("TOOL_VERSION_UNTESTED", "warning", text, self.version, advice),)
 
     @property
     def python(self) -> Path:

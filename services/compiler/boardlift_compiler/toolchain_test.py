@@ -46,3 +46,9 @@ async def test_a_tool_that_says_something_else_is_no_toolchain(tmp_path):
     with pytest.raises(PreconditionError) as caught:
         await probe_toolchain(tmp_path)
     assert "broken" in caught.value.message
+
+
+def test_an_unknown_version_is_said_in_every_result_and_refused_nowhere(tmp_path):
+    (found,) = Toolchain(tmp_path, "1.99.0").findings
+    assert (found.code, found.severity, found.subject) == ("TOOL_VERSION_UNTESTED", "warning", "1.99.0")
+    assert Toolchain(tmp_path, "1.24.3").findings == ()
