@@ -204,5 +204,7 @@ def _finding(bit: BitComparison) -> Finding:
         f"Compiled code of {bit.subgraph} differs from the quantised model in {bit.different} elements,"
         f" by up to {bit.max_difference} steps ({bit.first})."
     )
-    advice = "On borders: symmetric or begin-heavy padding avoids it (balance-padding); or use int8."
+    advice = "Give the .bin and the quantised model of one build; if they are, try int8 for this node, and report it."
+    if "border only" in bit.first:
+        advice = "Symmetric or begin-heavy padding avoids it (transform pass balance-padding); or use int8."
     return Finding("COMPILED_CODE_DIFFERS", "error", text, bit.tensor, advice)

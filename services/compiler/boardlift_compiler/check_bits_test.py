@@ -83,6 +83,7 @@ async def test_a_difference_is_an_error_at_its_sample(check):
     assert (bit.different, bit.max_difference, bit.not_compared) == (1, 3, "")
     assert bit.first.startswith("sample 2")
     assert [(f.code, f.severity) for f in outcome.findings] == [("COMPILED_CODE_DIFFERS", "error")]
+    assert "balance-padding" not in outcome.findings[0].remedy and "one build" in outcome.findings[0].remedy
 
 
 async def test_a_tensor_that_the_quantised_model_lacks_is_not_compared_and_says_why(check):

@@ -16,6 +16,7 @@ from boardlift_compiler.run_folder import RunFolder
 from boardlift_compiler.toolchain import Toolchain, tool_environment
 
 Array = npt.NDArray[np.generic]
+TRACE = re.compile(r"-+ ?Stack Trace|/\S+\[0x[0-9a-f]+\]|/\S+\(\S*\)\[0x[0-9a-f]+\]", re.IGNORECASE)
 DUMP = re.compile(r"hbdk_output(\d+)_(?:feature_)?(.*?)_?elem_int\.txt", re.DOTALL)
 
 
@@ -53,6 +54,12 @@ def find_dumps(files: Iterable[str], outputs: Sequence[str]) -> list[str]:
     if missing:
         raise SimulatorError(f"hbdk-sim wrote no output {missing}")
     return [by_index[index] for index in range(len(outputs))]
+
+
+def last_words(lines: Sequence[str]) -> str:
+    """Return what the simulator said at last, without the stack trace and the folders that it adds to it."""
+    said = [line.strip() for line in lines if line.strip() and not TRACE.match(line.strip())]
+    return " | ".join(said[-5:]) or "it crashed without a word, as it does on damaged code"
 
 
 async def simulate_node(
@@ -94,7 +101,7 @@ async def simulate_node(
         command = ToolCommand(argv, cwd=work, environment=tool_environment(toolchain.root, folder), timeout_s=timeout_s)
         result = await run_tool(command)
         if result.exit_code != 0:
-            raise SimulatorError(f"hbdk-sim ended with {result.exit_code}: {' | '.join(result.last_lines[-5:])}"[:1000])
+            raise SimulatorError(f"hbdk-sim ended with {result.exit_code}: {last_words(result.last_lines)}"[:1000])
         files = find_dumps([f.name for f in (work / "out").iterdir()], outputs)
         return [parse_dump((work / "out" / f).read_text(encoding="utf-8", errors="replace")) for f in files]
     finally:

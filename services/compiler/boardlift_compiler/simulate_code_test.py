@@ -1,6 +1,6 @@
 import pytest
 
-from boardlift_compiler.simulate_code import SimulatorError, find_dumps, parse_dump
+from boardlift_compiler.simulate_code import SimulatorError, find_dumps, last_words, parse_dump
 
 
 def files_of(*names: str) -> list[str]:
@@ -33,3 +33,9 @@ def test_a_dump_is_integers_with_comments() -> None:
     assert parse_dump("# shape\n1 2\n-3\n").tolist() == [1, 2, -3]
     with pytest.raises(SimulatorError):
         parse_dump("1 2.5 x")
+
+
+def test_what_the_simulator_says_at_last_holds_no_stack_trace_and_no_folder() -> None:
+    trace = ["----Stack Trace----", "/opt/t/bin/hbdk-sim[0x7cc774]", "/lib/libc.so.6(abort+0xd3)[0x7f5b260a5472]"]
+    assert last_words(["load code", "bad input size", *trace]) == "load code | bad input size"
+    assert last_words(trace) == "it crashed without a word, as it does on damaged code"
