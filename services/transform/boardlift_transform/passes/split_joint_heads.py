@@ -6,6 +6,8 @@ Unsqueeze, Transpose, Squeeze of nn.MultiheadAttention are followed as well. Whe
 no constant Gemm, MatMul or Conv, a part in one piece is cut off by Slice.
 Why: with more than four axes the tool stores one channel padded to 128: 2.2 ms for the Reshape and 1.3 ms for the
 Transpose per block of a ViT of 65 tokens, 85 % of the whole (O1, int8, estimated).
+The scale and shift that a diffusion policy's step and observation give every block, `[B,2*C] -> [B,2,C,1] -> Gather`,
+are such parts too: 57 us per block for C = 256, 2.0 ms to 1.55 ms for a network of twelve.
 Exactness: float rounding (the kernels may sum in another order).
 """
 
@@ -90,7 +92,9 @@ def _part(node: ir.Node, out: ir.Value, at: int) -> Part | None:
     if not all(layout.follow(move) for move in chain):
         return None
     axis = _axis_of(node, len(layout.value))
-    if axis is None or len(layout.value[axis]) != 1 or (len(layout.value) <= RANK and axis != 0):
+    if axis is None or len(layout.value[axis]) != 1:
+        return None
+    if len(layout.value) <= RANK and axis != 0 and len(before) > 2:  # four axes are dear only for what was a row
         return None
     factor = layout.value[axis][0]
     place = next(i for i, factors in enumerate(layout.source) if factor in factors)

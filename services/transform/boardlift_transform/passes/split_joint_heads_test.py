@@ -146,3 +146,20 @@ def test_four_axes_stay(shape: list[int], taken: Any) -> None:
     b.node("Relu", [b.node("Gather", [t, b.constant(np.asarray(1))], axis=taken)], "y")
     b.output("y")
     assert not run_one_pass(b.model(), "split-joint-heads").result.applied
+
+
+@pytest.mark.parametrize("take", ["Gather", "Split"])
+def test_scale_and_shift_of_one_row_become_two_projections(take: str) -> None:
+    b = Attention(11)
+    x, c = b.input("x", [1, 6, 7]), b.input("c", [1, 4])
+    t = b.node("Reshape", [b.node("Gemm", [c, b.weight(12, 4), b.weight(12)], transB=1), b.constant([1, 2, 6, 1])])
+    if take == "Split":
+        b.node("Split", [t], "part", outputs=2, axis=1)
+        scale, shift = (b.node("Squeeze", [f"part_{i}"], axes=[1]) for i in range(2))
+    else:
+        scale, shift = (b.node("Gather", [t, b.constant(np.asarray(i))], axis=1) for i in range(2))
+    b.node("Add", [b.node("Mul", [scale, x]), shift], "y")
+    b.output("y", [1, 6, 7])
+    run = run_one_pass(b.model(), "split-joint-heads")
+    assert run.operators.count("Gemm") == 2 and not {"Gather", "Split"} & set(run.operators)
+    assert run.max_rel < 1e-6
