@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boardlift._job import parse_report, report_artifact, target_path
+from boardlift._job_handle import JobHandle, parse_report, report_artifact, target_path
 from boardlift._outcome import error_of
-from boardlift._render import job_html, reproduce_command
-from boardlift.models import Artifact, JobEvent, JobInfo, Verdict
+from boardlift.models import Artifact, JobEvent, JobInfo
 
 if TYPE_CHECKING:
     from boardlift.aio import Client
@@ -31,33 +30,13 @@ class ArtifactFile:
         return f"ArtifactFile({self.artifact.name!r}, {self.artifact.size_bytes} bytes)"
 
 
-class Job:
+class Job(JobHandle):
     """A job on the server; `info` is what was known at the last look. Errors as in the sync `Job`."""
 
     def __init__(self, client: Client, info: JobInfo) -> None:
         """Made by `Client.run` and `Client.job`."""
         self._client = client
         self.info = info
-
-    @property
-    def id(self) -> str:
-        """Id of the job."""
-        return self.info.id
-
-    @property
-    def state(self) -> str:
-        """State at the last look."""
-        return self.info.state
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """The verdict; None while there is none."""
-        return self.info.verdict
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Reasons of the verdict."""
-        return self.info.verdict.reasons if self.info.verdict else ()
 
     @property
     def artifacts(self) -> Mapping[str, ArtifactFile]:
@@ -99,14 +78,3 @@ class Job:
     async def report(self) -> dict[str, Any]:
         """Return the report as a dict."""
         return parse_report(await self._client.fetch_bytes(report_artifact(self.info).sha256))
-
-    def reproduce(self) -> str:
-        """Return the command line that submits it again."""
-        return reproduce_command(self.info)
-
-    def __repr__(self) -> str:
-        verdict = f", {self.verdict.outcome}" if self.verdict else ""
-        return f"Job({self.id!r}, {self.state}{verdict})"
-
-    def _repr_html_(self) -> str:
-        return job_html(self.info)

@@ -14,40 +14,20 @@ import grpc.aio
 
 from boardlift import _convert, _transfer
 from boardlift._arguments import dataset_file
+from boardlift._connected import Connected
 from boardlift._external_data import find_external_files
 from boardlift._requests import Model
-from boardlift._retry import Retry
-from boardlift.connection import Connection
 from boardlift.errors import BoardliftError, InvalidInputError, UnavailableError, from_rpc_error
 from boardlift.models import Artifact
-from boardlift.v1 import artifact_pb2, artifact_pb2_grpc
+from boardlift.v1 import artifact_pb2
 
 Self = TypeVar("Self", bound="Store")
 
 
-class Store:
+class Store(Connected):
     """A connection to a server that keeps artifacts; belongs to one event loop."""
 
-    def __init__(
-        self,
-        server: str | Connection | None = None,
-        *,
-        token: str | None = None,
-        ca: Path | str | None = None,
-        cert: Path | str | None = None,
-        key: Path | str | None = None,
-        timeout_s: float = 20.0,
-        patience_s: float = 20.0,
-    ) -> None:
-        """Connect lazily; see `boardlift.Client`."""
-        if not isinstance(server, Connection):
-            server = Connection.from_environment(server, token=token, ca=ca, cert=cert, key=key)
-        self.connection = server
-        self._timeout_s = timeout_s
-        self._patience_s = patience_s
-        self._metadata = server.metadata()
-        self._channel = server.open(grpc.aio)
-        self._artifacts = artifact_pb2_grpc.ArtifactServiceStub(self._channel)
+    _library = grpc.aio
 
     async def close(self) -> None:
         """Close the connection."""
@@ -84,7 +64,7 @@ class Store:
     async def fetch(self, artifact: Artifact | str, target: Path | str) -> Path:
         """Download an artifact, given itself or its SHA-256, to a file and verify it."""
         sha256 = artifact if isinstance(artifact, str) else artifact.sha256
-        download, retry = _transfer.Download(sha256, Path(target)), Retry(self._patience_s)
+        download, retry = _transfer.Download(sha256, Path(target)), self._retry()
         timeout_s = _transfer.transfer_timeout_s(getattr(artifact, "size_bytes", 0) or (1 << 30))
         try:
             while True:
@@ -110,7 +90,7 @@ class Store:
         self, method: Callable[..., Any], request: Any, timeout_s: float | None = None, done_when: str = ""
     ) -> Any:
         """Make a short call that may be repeated; see the sync twin."""
-        retry = Retry(self._patience_s)
+        retry = self._retry()
         while True:
             try:
                 return await method(request, timeout=timeout_s or self._timeout_s, metadata=self._metadata)
@@ -124,7 +104,7 @@ class Store:
         return from_rpc_error(error, self.connection.address)
 
     async def _send(self, upload: _transfer.Upload) -> None:
-        retry, restarts = Retry(self._patience_s), _transfer.RESTARTS
+        retry, restarts = self._retry(), _transfer.RESTARTS
         timeout_s = _transfer.transfer_timeout_s(upload.artifact.size_bytes)
         status = artifact_pb2.GetUploadStatusRequest(sha256=upload.artifact.sha256)
         while True:

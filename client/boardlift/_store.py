@@ -13,55 +13,20 @@ import grpc
 
 from boardlift import _convert, _transfer
 from boardlift._arguments import dataset_file
+from boardlift._connected import Connected
 from boardlift._external_data import find_external_files
 from boardlift._requests import Model
-from boardlift._retry import Retry
-from boardlift.connection import Connection
 from boardlift.errors import BoardliftError, InvalidInputError, from_rpc_error
 from boardlift.models import Artifact
-from boardlift.v1 import artifact_pb2, artifact_pb2_grpc
+from boardlift.v1 import artifact_pb2
 
 Self = TypeVar("Self", bound="Store")
 
 
-class Store:
+class Store(Connected):
     """A connection to a server that keeps artifacts; safe to share between threads, not between processes."""
 
-    def __init__(
-        self,
-        server: str | Connection | None = None,
-        *,
-        token: str | None = None,
-        ca: Path | str | None = None,
-        cert: Path | str | None = None,
-        key: Path | str | None = None,
-        timeout_s: float = 20.0,
-        patience_s: float = 20.0,
-    ) -> None:
-        """Connect lazily.
-
-        Args:
-            server: `host:port`, `https://host:port`, or a `Connection`; default BOARDLIFT_SERVER, else 127.0.0.1:7400.
-            token: Bearer token; default BOARDLIFT_TOKEN.
-            ca: CA certificate in PEM; default BOARDLIFT_CA, else the system's.
-            cert: Own certificate in PEM; default BOARDLIFT_CERT.
-            key: Key of the own certificate in PEM; default BOARDLIFT_KEY.
-            timeout_s: Deadline of one short call.
-            patience_s: How long calls are repeated while the server is away.
-
-        Raises:
-            InvalidInputError: A certificate can't be read, or a token would travel unencrypted.
-        """
-        if not isinstance(server, Connection):
-            server = Connection.from_environment(server, token=token, ca=ca, cert=cert, key=key)
-        self.connection = server
-        self._timeout_s = timeout_s
-        self._patience_s = patience_s
-        self.on_wait: Callable[[], None] | None = None
-        """Told once per call that the server is away and the call is being repeated."""
-        self._metadata = server.metadata()
-        self._channel = server.open(grpc)
-        self._artifacts = artifact_pb2_grpc.ArtifactServiceStub(self._channel)
+    _library = grpc
 
     def close(self) -> None:
         """Close the connection."""
@@ -134,9 +99,6 @@ class Store:
         """Download an artifact into memory and verify it."""
         with tempfile.TemporaryDirectory(prefix="boardlift-") as folder:
             return self.fetch(sha256, Path(folder) / "artifact").read_bytes()
-
-    def _retry(self) -> Retry:
-        return Retry(self._patience_s, on_wait=self.on_wait)
 
     def _call(
         self, method: Callable[..., Any], request: Any, timeout_s: float | None = None, done_when: str = ""

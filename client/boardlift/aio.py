@@ -26,9 +26,7 @@ from boardlift._arguments import DIAGNOSIS_TIMEOUT_S, JOB_PAGE, PLAN_S, check_st
 from boardlift._clone import Changes, changed_spec
 from boardlift._deadline import Deadline
 from boardlift._requests import Model, RunOptions
-from boardlift._retry import Retry
 from boardlift._watch import Watch
-from boardlift.connection import Connection
 from boardlift.errors import InternalError
 from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, JobPlan, LogLine, Progress, ServerInfo, Variant
 from boardlift.v1 import board_agent_pb2, job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
@@ -39,22 +37,11 @@ __all__ = ["ArtifactFile", "Client", "Job"]
 class Client(Store):
     """A connection to the orchestrator; belongs to one event loop. Arguments and errors as in `boardlift.Client`."""
 
-    def __init__(
-        self,
-        server: str | Connection | None = None,
-        *,
-        token: str | None = None,
-        ca: Path | str | None = None,
-        cert: Path | str | None = None,
-        key: Path | str | None = None,
-        timeout_s: float = 20.0,
-        patience_s: float = 20.0,
-    ) -> None:
-        """Connect lazily; see `boardlift.Client`."""
-        super().__init__(server, token=token, ca=ca, cert=cert, key=key, timeout_s=timeout_s, patience_s=patience_s)
-        self._jobs = job_pb2_grpc.JobServiceStub(self._channel)
-        self._boards = job_pb2_grpc.BoardServiceStub(self._channel)
-        self._server = toolchain_pb2_grpc.ServerServiceStub(self._channel)
+    def _make_stubs(self, channel: Any) -> None:
+        super()._make_stubs(channel)
+        self._jobs = job_pb2_grpc.JobServiceStub(channel)
+        self._boards = job_pb2_grpc.BoardServiceStub(channel)
+        self._server = toolchain_pb2_grpc.ServerServiceStub(channel)
 
     async def run(
         self,
@@ -118,7 +105,7 @@ class Client(Store):
         self, job_id: str, after_sequence: int = 0, timeout: float | None = None
     ) -> AsyncIterator[JobEvent]:
         """Yield a job's events until it ends; `Job.events` is the usual way."""
-        watch, deadline = Watch(job_id, after_sequence, Retry(self._patience_s)), Deadline(timeout)
+        watch, deadline = Watch(job_id, after_sequence, self._retry()), Deadline(timeout)
         while not watch.ended:
             call = self._jobs.WatchJob(watch.request(), timeout=deadline.remaining_s(), metadata=self._metadata)
             try:
@@ -158,16 +145,7 @@ class Client(Store):
         board: str = "",
         on_event: Callable[[Progress | LogLine], None] | None = None,
     ) -> board_agent_pb2.DiagnoseResult:
-        """Have a board find out why outputs of a job's model are wrong; it pulls the work and needs no open port.
-
-        Args:
-            request: What to look at, from `boardlift._diagnosis.build_request`.
-            board: This board only; default any of the job's target.
-            on_event: Receives progress and lines.
-
-        Raises:
-            PreconditionError: No board can take it now.
-        """
+        """Have a board find out why outputs are wrong; see `boardlift.Client.diagnose`."""
         message = job_pb2.DiagnoseJobRequest(diagnosis=request, board=job_pb2.BoardSelector(id=board))
         call = self._jobs.DiagnoseJob(message, timeout=DIAGNOSIS_TIMEOUT_S, metadata=self._metadata)
         try:

@@ -26,10 +26,8 @@ from boardlift._clone import Changes, changed_spec
 from boardlift._deadline import Deadline
 from boardlift._job import ArtifactFile, Job
 from boardlift._requests import Model, RunOptions
-from boardlift._retry import Retry
 from boardlift._store import Store
 from boardlift._watch import Watch
-from boardlift.connection import Connection
 from boardlift.errors import InternalError
 from boardlift.models import Artifact, Board, Gate, JobEvent, JobInfo, JobPlan, LogLine, Progress, ServerInfo, Variant
 from boardlift.v1 import board_agent_pb2, job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
@@ -40,35 +38,11 @@ __all__ = ["ArtifactFile", "Client", "Job"]
 class Client(Store):
     """A connection to the orchestrator; safe to share between threads, not between processes."""
 
-    def __init__(
-        self,
-        server: str | Connection | None = None,
-        *,
-        token: str | None = None,
-        ca: Path | str | None = None,
-        cert: Path | str | None = None,
-        key: Path | str | None = None,
-        timeout_s: float = 20.0,
-        patience_s: float = 20.0,
-    ) -> None:
-        """Connect lazily.
-
-        Args:
-            server: `host:port`, `https://host:port`, or a `Connection`; default BOARDLIFT_SERVER, else 127.0.0.1:7400.
-            token: Bearer token; default BOARDLIFT_TOKEN.
-            ca: CA certificate in PEM; default BOARDLIFT_CA, else the system's.
-            cert: Own certificate in PEM; default BOARDLIFT_CERT.
-            key: Key of the own certificate in PEM; default BOARDLIFT_KEY.
-            timeout_s: Deadline of one short call.
-            patience_s: How long calls are repeated while the server is away.
-
-        Raises:
-            InvalidInputError: A certificate can't be read, or a token would travel unencrypted.
-        """
-        super().__init__(server, token=token, ca=ca, cert=cert, key=key, timeout_s=timeout_s, patience_s=patience_s)
-        self._jobs = job_pb2_grpc.JobServiceStub(self._channel)
-        self._boards = job_pb2_grpc.BoardServiceStub(self._channel)
-        self._server = toolchain_pb2_grpc.ServerServiceStub(self._channel)
+    def _make_stubs(self, channel: Any) -> None:
+        super()._make_stubs(channel)
+        self._jobs = job_pb2_grpc.JobServiceStub(channel)
+        self._boards = job_pb2_grpc.BoardServiceStub(channel)
+        self._server = toolchain_pb2_grpc.ServerServiceStub(channel)
 
     def run(
         self,
@@ -159,7 +133,7 @@ class Client(Store):
         Raises:
             DeadlineError: `timeout` seconds passed.
         """
-        watch, deadline = Watch(job_id, after_sequence, Retry(self._patience_s)), Deadline(timeout)
+        watch, deadline = Watch(job_id, after_sequence, self._retry()), Deadline(timeout)
         while not watch.ended:
             call = self._jobs.WatchJob(watch.request(), timeout=deadline.remaining_s(), metadata=self._metadata)
             try:

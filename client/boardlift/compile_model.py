@@ -195,7 +195,7 @@ def read_folders(
     from boardlift.datasets.raw_folders import RawFolder, build_from_raw_folders
 
     variant = answer.variant
-    if variant.calibration.method == "skip":
+    if variant.calibration.method in ("skip", "load"):
         return TakenSamples()
     named = [text.strip() for text in answer.paths["cal_data_dir"].split(";") if text.strip()]
     if len(named) != len(variant.inputs):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from boardlift._job import report_artifact
+from boardlift._job_handle import report_artifact
 from boardlift.cli.print_verdict import print_end
 from boardlift.cli.session import Command, Session, pass_session
 
