@@ -50,7 +50,8 @@ def judge_variant(spec: job_pb2.JobSpec, facts: VariantFacts) -> job_pb2.Variant
             if result.outcome == outcome:
                 where = f" ({result.subject})" if result.subject else ""
                 mark = "" if outcome == FAIL else "undecided: "
-                verdict.reasons.append(f"{mark}{result.gate.metric}: {result.reason}{where}")
+                metric = "" if result.reason.startswith(f"{result.gate.metric} ") else f"{result.gate.metric}: "
+                verdict.reasons.append(f"{mark}{metric}{result.reason}{where}")
     if verdict.outcome == PASS:
         verdict.reasons.append(f"all {len(verdict.gates)} gates held")
     return verdict

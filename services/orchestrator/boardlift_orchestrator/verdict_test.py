@@ -266,3 +266,10 @@ def test_a_job_may_accept_fallbacks_but_no_other_error(
     maximum: int, change: Callable[[dict[str, Any]], Any], outcome: int
 ) -> None:
     assert judge(Gate(metric="no_silent_fallback", maximum=maximum), change=change).outcome == outcome
+
+
+def test_a_reason_names_what_broke_once() -> None:
+    (found,) = judge(Gate(metric="cosine", minimum=0.9999)).variants[0].reasons[:1]
+    assert found.startswith("cosine 0.999 is below 0.9999 (")
+    (found,) = judge(Gate(metric="estimated_latency_us", maximum=50)).variants[0].reasons
+    assert found.startswith("estimated_latency_us: latency_us 100 us is above 50")
