@@ -198,8 +198,9 @@ def test_folders_that_cannot_be_used(boardlift, server, yaml):
         assert ended.code == 2 and text in ended.err and "CALIBRATION_FOLDER_INVALID" in ended.err
 
 
-def test_a_build_without_calibration_needs_no_folder(boardlift, server, yaml):
-    server.compiler.converted.variant.calibration.method = "skip"
+@pytest.mark.parametrize("method", ["skip", "load"])
+def test_a_build_without_calibration_needs_no_folder(boardlift, server, yaml, method):
+    server.compiler.converted.variant.calibration.method = method
     del server.compiler.converted.paths["cal_data_dir"]
     assert boardlift("compile", "--yaml", yaml).code == 0
     assert not server.compiler.requests[-1].HasField("calibration")

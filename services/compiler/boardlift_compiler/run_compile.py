@@ -12,6 +12,7 @@ from boardlift_compiler.detect_fallbacks import find_fallbacks, placement_reason
 from boardlift_compiler.explain_failure import StageFailure, explain_run, make_failure
 from boardlift_compiler.find_coarse_lookups import find_coarse_lookups
 from boardlift_compiler.find_quantisation_loss import find_quantisation_loss
+from boardlift_compiler.find_uncalibrated import find_uncalibrated
 from boardlift_compiler.findings import Finding
 from boardlift_compiler.foresee import BORDER_CODES, foresee
 from boardlift_compiler.name_crash import name_crash
@@ -179,6 +180,7 @@ def _collect(
     count = data.count if data else 0
     cpu_ops = outcome.model_in_bin.cpu_ops if outcome.model_in_bin else {}
     outcome.findings += find_unused_settings(outcome.spec, run.facts)
+    outcome.findings += find_uncalibrated(outcome.spec, run.facts.nodes)
     outcome.findings += find_fallbacks(outcome.spec, model, run.facts, count, first_md5, cpu_ops)
     outcome.findings += [f for f in foresee(outcome.spec, model) if f.code in BORDER_CODES]
     outcome.findings += named_warnings(run.facts, {f.subject for f in outcome.findings})
