@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
@@ -16,9 +17,24 @@ def choose_slots(asked: int, cores: int = 0, memory_bytes: int = 0) -> int:
     """
     if asked > 0:
         return asked
-    cores = cores or len(os.sched_getaffinity(0))
+    cores = cores or available_cores()
     memory = memory_bytes or available_memory()
     return max(1, min(cores, memory // BYTES_PER_RUN))
+
+
+def available_cores(group: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the cores this process may use: those it may run on, or its container's quota when that is lower."""
+    cores = len(os.sched_getaffinity(0))
+    try:
+        if (group / "cpu.max").is_file():
+            quota, period = (group / "cpu.max").read_text().split()
+        else:
+            quota = (group / "cpu/cpu.cfs_quota_us").read_text()
+            period = (group / "cpu/cpu.cfs_period_us").read_text()
+        limit = math.ceil(int(quota) / int(period))
+    except (OSError, ValueError, ZeroDivisionError):  # no control group, or "max": no quota
+        return cores
+    return max(1, min(cores, limit)) if limit > 0 else cores
 
 
 def available_memory() -> int:

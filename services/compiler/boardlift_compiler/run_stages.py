@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from boardlift_servicekit.executions import Emitter
 from boardlift_servicekit.tool import run_tool
 
 from boardlift_compiler import convert
+from boardlift_compiler.choose_slots import available_cores
 from boardlift_compiler.explain_failure import explain_os_error
 from boardlift_compiler.history import History
 from boardlift_compiler.run_check import ARGUMENTS as CHECK_ARGUMENTS
@@ -62,7 +62,7 @@ class StageRunner:
     """Compiler threads per run."""
     launcher: Launcher = run_tool
     """How the tool is started."""
-    lanes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(len(os.sched_getaffinity(0))))
+    lanes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(available_cores()))
     """One simulator of compiled code per core: a stage alone uses them all, several stages share them."""
 
     async def check(self, request: compiler_pb2.CheckModelRequest, emitter: Emitter) -> compiler_pb2.CheckResult:

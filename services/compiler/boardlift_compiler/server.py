@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from importlib import metadata
 from pathlib import Path
@@ -29,7 +28,7 @@ from boardlift_servicekit.server import Host, wait_for_signal
 from google.protobuf.message import Message
 
 from boardlift_compiler import convert
-from boardlift_compiler.choose_slots import choose_slots
+from boardlift_compiler.choose_slots import available_cores, choose_slots
 from boardlift_compiler.explore_server import EXPLORE_SERVICE, ExploreServicer
 from boardlift_compiler.history import History
 from boardlift_compiler.read_config import read_config
@@ -240,7 +239,7 @@ async def _make_runner(
     limits = Limits(
         own.compile_timeout.total_seconds(), own.silence_timeout.total_seconds(), memory_bytes=own.tool_memory_bytes
     )
-    jobs = max(1, (os.cpu_count() or 1) // choose_slots(own.slots))
+    jobs = max(1, available_cores() // choose_slots(own.slots))
     runner = StageRunner(toolchain, store, own.work_root, limits, History(own.state_dir / "history.jsonl"), jobs)
     if own.warm_start:
         warm = WarmStart(toolchain, own.work_root)

@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 from boardlift.errors import PreconditionError
 
-from boardlift_compiler.choose_slots import choose_slots
 from boardlift_compiler.toolchain import Toolchain, missing_cpu_flags, probe_toolchain, tool_environment
 
 
@@ -13,14 +12,6 @@ def test_cpu_flags(tmp_path, flags, missing):
     file.write_text(f"processor : 0\nflags\t\t: {flags}\n")
     assert missing_cpu_flags(file) == missing
     assert missing_cpu_flags(tmp_path / "absent") == ()
-
-
-@pytest.mark.parametrize(
-    ("asked", "cores", "memory", "slots"),
-    [(0, 2, 16 << 30, 2), (0, 64, 4 << 30, 2), (0, 1, 1 << 30, 1), (0, 8, 100, 1), (5, 1, 100, 5)],
-)
-def test_slots(asked, cores, memory, slots):
-    assert choose_slots(asked, cores, memory) == slots
 
 
 def test_the_environment_is_whole_and_holds_nothing_of_ours(tmp_path, monkeypatch):
