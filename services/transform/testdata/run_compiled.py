@@ -36,7 +36,7 @@ def run_integer(path, feed, wanted, kinds):
     model = onnx.load(str(path))
     outputs = [o.name for o in model.graph.output]
     made = {o for n in model.graph.node for o in n.output}
-    for name in wanted:
+    for name in dict.fromkeys(wanted):  # one BPU node may read what another made
         if name in made and name not in outputs:
             model.graph.output.append(helper.make_tensor_value_info(name, TYPES[kinds.get(name, "INT8")], None))
     extended = path.with_name("extended.onnx")
