@@ -18,7 +18,7 @@ import sys
 
 import numpy as np
 import onnx
-from run_quantised import open_session, read_feed, run_single, say, try_batched
+from run_quantised import open_session, read_feed, run_first, run_single, say, try_batched
 
 
 def evaluate(job, batch, folder):
@@ -27,10 +27,9 @@ def evaluate(job, batch, folder):
     feed = read_feed(model, job["inputs"], {})
     count = len(next(iter(feed.values()))[0])
     session = open_session(model, folder + "/plain.onnx")
-    one = {name: array[:1].reshape(shape) for name, (array, shape) in feed.items()}
-    probe = session.run_direct(session.output_names, one)
+    probes = run_first(session, feed, count)
     with contextlib.redirect_stdout(io.StringIO()):
-        outputs = try_batched(model, folder, feed, count, batch, probe)
+        outputs = try_batched(model, folder, feed, count, batch, probes)
         batched = outputs is not None
         if outputs is None:
             outputs = run_single(session, feed, count)

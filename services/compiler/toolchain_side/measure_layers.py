@@ -23,8 +23,8 @@ import sys
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
-from run_quantised import open_session, read_feed, say
-from switch_layers import INT8, INT16, Switched, with_free_batch
+from run_quantised import open_session, read_feed, say, with_free_batch
+from switch_layers import INT8, INT16, Switched
 
 
 class Runner:

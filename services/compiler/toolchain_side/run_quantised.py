@@ -22,12 +22,15 @@ import time
 import numpy as np
 import onnx
 from horizon_tc_ui import HB_ONNXRuntime
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 ELEMENTS = {
     "float32": TensorProto.FLOAT, "uint8": TensorProto.UINT8, "int8": TensorProto.INT8, "int16": TensorProto.INT16,
     "int32": TensorProto.INT32, "int64": TensorProto.INT64, "bool": TensorProto.BOOL,
 }  # fmt: skip
+
+PROBES = 2
+"""Samples that must give the same bits alone and together before a batch is believed."""
 
 
 def say(**message):
@@ -55,11 +58,16 @@ def with_tensors(model, tensors):
     return copy, [t for t in tensors if t not in made and t not in given]
 
 
-def with_free_batch(model):
-    """Return a copy whose first dimension is free; None when an input has another batch than 1."""
+def with_free_batch(model, inputs=None):
+    """Return a copy whose first dimension is free, also behind a Reshape that writes it as 1.
+
+    None when one of the named inputs (default all) has another batch than 1.
+    """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for tensor in copy.graph.input:
+        if inputs is not None and tensor.name not in inputs:
+            continue
         dims = tensor.type.tensor_type.shape.dim
         if not dims or dims[0].dim_value != 1:
             return None
@@ -67,7 +75,24 @@ def with_free_batch(model):
     for tensor in copy.graph.output:
         tensor.type.tensor_type.ClearField("shape")
     del copy.graph.value_info[:]
+    shapes = {n.input[1] for n in copy.graph.node if n.op_type == "Reshape"}
+    for weight in copy.graph.initializer:
+        if weight.name in shapes:
+            value = numpy_helper.to_array(weight).copy()
+            if value.size and value[0] == 1 and -1 not in value:
+                value[0] = -1
+                weight.CopyFrom(numpy_helper.from_array(value, weight.name))
     return copy
+
+
+def run_first(session, feed, count):
+    """Run the first samples alone; returns per sample its outputs."""
+    return [
+        session.run_direct(
+            session.output_names, {name: array[k : k + 1].reshape(shape) for name, (array, shape) in feed.items()}
+        )
+        for k in range(min(count, PROBES))
+    ]
 
 
 def run_single(session, feed, count):
@@ -91,20 +116,20 @@ def run_batched(session, feed, count, batch):
     return [np.concatenate([np.asarray(p[k]) for p in parts]) for k in range(len(session.output_names))]
 
 
-def try_batched(model, folder, feed, count, batch, probe):
-    """Return batched outputs, or None unless the first sample gives the same bits alone."""
+def try_batched(model, folder, feed, count, batch, probes):
+    """Return batched outputs, or None unless the first samples give the same bits alone (`probes`)."""
     free = with_free_batch(model)
     if free is None or count < 2 or batch < 2:
         return None
     try:
         session = open_session(free, folder + "/batched.onnx")
-        first = {name: array[:2] for name, (array, _) in feed.items()}
-        pair = session.run_direct(session.output_names, first)
+        first = {name: array[: len(probes)] for name, (array, _) in feed.items()}
+        together = session.run_direct(session.output_names, first)
     except Exception:  # noqa: BLE001  # the vendor's runtime raises anything; the answer to all of it is one by one
         return None
-    for got, want in zip(pair, probe, strict=True):
-        want = np.asarray(want)
-        if np.asarray(got).shape != (2, *want.shape[1:]) or not np.array_equal(np.asarray(got)[:1], want):
+    for got, *alone in zip(together, *probes, strict=True):
+        want = np.concatenate([np.asarray(a) for a in alone])
+        if not np.array_equal(np.asarray(got), want):
             return None
     try:
         outputs = run_batched(session, feed, count, batch)
@@ -135,10 +160,9 @@ def main(path):
     feed = read_feed(model, request["inputs"], request.get("offsets", {}))
     count = len(next(iter(feed.values()))[0])
     session = open_session(model, folder + "/plain.onnx")
-    one = {name: array[:1].reshape(shape) for name, (array, shape) in feed.items()}
-    probe = session.run_direct(session.output_names, one)
+    probes = run_first(session, feed, count)
     loaded = time.time()
-    outputs = try_batched(model, folder, feed, count, request.get("batch", 1), probe)
+    outputs = try_batched(model, folder, feed, count, request.get("batch", 1), probes)
     batched = outputs is not None
     if outputs is None:
         outputs = run_single(session, feed, count)

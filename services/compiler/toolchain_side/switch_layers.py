@@ -157,26 +157,3 @@ class Switched:
             feed[f"{SWITCH_8}{k}"] = np.array([mode == INT8])
             feed[f"{SWITCH_16}{k}"] = np.array([mode == INT16])
         return feed
-
-
-def with_free_batch(model, inputs):
-    """Return a copy whose batch is free, also behind a Reshape that writes it as 1."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    for tensor in copy.graph.input:
-        if tensor.name in inputs:
-            dims = tensor.type.tensor_type.shape.dim
-            if not dims or dims[0].dim_value != 1:
-                return None
-            dims[0].dim_param = "N"
-    for tensor in copy.graph.output:
-        tensor.type.tensor_type.ClearField("shape")
-    del copy.graph.value_info[:]
-    shapes = {n.input[1] for n in copy.graph.node if n.op_type == "Reshape"}
-    for weight in copy.graph.initializer:
-        if weight.name in shapes:
-            value = numpy_helper.to_array(weight).copy()
-            if value.size and value[0] == 1 and -1 not in value:
-                value[0] = -1
-                weight.CopyFrom(numpy_helper.from_array(value, weight.name))
-    return copy
