@@ -68,6 +68,23 @@ def test_constants_that_are_not_the_tables(op: str, constants: dict[str, float],
     assert [f.code for f in found] == ["ACTIVATION_CONSTANTS_IGNORED"] * ignored
 
 
+@pytest.mark.parametrize(
+    ("group", "op", "wrong"), [(2, "Add", True), (2, "Sub", True), (1, "Add", False), (2, "Mul", False)]
+)
+def test_a_constant_behind_a_grouped_conv_transpose(group: int, op: str, wrong: bool) -> None:
+    nodes = [
+        helper.make_node("ConvTranspose", ["x", "w"], ["t"], name="up", group=group),
+        helper.make_node(op, ["t", "c"], ["y"], name="node"),
+    ]
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4, 6, 6]) for n in "xy"]
+    weights = {"w": np.ones((4, 4 // group, 1, 1), np.float32), "c": np.ones((4, 1, 1), np.float32)}
+    tensors = [numpy_helper.from_array(a, n) for n, a in weights.items()]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], tensors)
+    raw = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)]).SerializeToString()
+    found = list(foresee_constants(read_model(raw)))
+    assert [(f.code, f.subject) for f in found] == [("GROUPED_BIAS_WRONG", "node")] * wrong
+
+
 def test_a_check_tells_it_and_a_compile_keeps_it() -> None:
     found = foresee(CompileSpec(), model_of("HardSigmoid"))
     assert [f.code for f in found] == ["ACTIVATION_CONSTANTS_IGNORED"]

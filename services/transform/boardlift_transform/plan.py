@@ -206,6 +206,7 @@ _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("features-to-channels", "laid out by tokens, one channel is padded to 8"),
     ("merge-moves", "every move copies, those over heads most of all"),
     ("fold-channel-add", "bias of the new Conv"),
+    ("fold-conv-transpose", "the tool folds an Add into a grouped ConvTranspose wrongly"),
     ("fold-stride", "a stride over one signal is computed at stride 1"),
     ("replace-average-pool", "padded AveragePool is wrong on the border, a wide one coarse"),
     ("undilate-conv", "a dilated Conv with a stride runs on the CPU, and any dilated one in int8 under int16"),

@@ -119,6 +119,17 @@ def test_code_of_a_slice_behind_a_dilated_conv_equals_its_simulation_after_the_p
     assert differing == 0 and error < 0.04
 
 
+def test_an_add_behind_a_grouped_conv_transpose_is_folded_wrongly_and_right_by_the_pass(tool: Any) -> None:
+    b = GraphBuilder(11, 7, seed=1)
+    t = b.node("Conv", [b.input("x", [1, 8, 10, 12]), b.weight(8, 8, 1, 1), b.weight(8)])
+    t = b.node("ConvTranspose", [t, b.weight(8, 4, 2, 2, scale=0.5)], strides=[2, 2], group=2)
+    t = b.node("Add", [t, b.constant(np.linspace(-2, 2, 8, dtype=np.float32).reshape(8, 1, 1))])
+    model = closed(b, t, 8)
+    assert error_of(tool, model, transform(model, skip_passes=["fold-conv-transpose"]).model, int16=False)[0] > 0.1
+    error, differing = error_of(tool, model, transform(model).model, int16=False)
+    assert differing == 0 and error < 0.04
+
+
 def test_slopes_off_the_channels_are_refused_only_before_the_pass(tool: Any) -> None:
     model = between_convs("PRelu", np.linspace(0.05, 0.6, 12, dtype=np.float32), channels=8, size=12)
     assert tool.check(model).exit_code == 255
