@@ -129,8 +129,8 @@ def test_loss(place: str, selector: job_pb2.BoardSelector, begun: bool, lost: bo
             job_pb2.BoardSelector(labels={"lab": "c", "fan": "no"}),
             ALL,
             "governor",
-            "waiting for a board with the labels fan=no,lab=c and the capability governor: no such board of the target rdk-x5 "
-            "has registered",
+            "waiting for a board with the labels fan=no,lab=c and the capability governor: no such board of the target "
+            "rdk-x5 has registered",
         ),
     ],
 )
