@@ -33,10 +33,10 @@ def refuse_map(value: onnx.ValueInfoProto, makers: dict[str, str]) -> None:
 
 
 def check_ends(model: ir.Model) -> None:
-    """Refuse inputs and outputs that are no tensors of numbers, and outputs that are inputs.
+    """Refuse inputs and outputs that are no tensors of numbers, and outputs that are inputs or each other.
 
     Raises:
-        Refusal: VALUE_TYPE or OUTPUT_IS_INPUT.
+        Refusal: VALUE_TYPE, OUTPUT_IS_INPUT or OUTPUT_TWICE.
     """
     graph = model.graph
     for what, values in (("input", graph.inputs), ("output", graph.outputs)):
@@ -60,3 +60,20 @@ def check_ends(model: ir.Model) -> None:
                 remedy=f"ask only for the other outputs, and keep {value.name} on the caller's side",
                 metadata={"value": value.name or ""},
             )
+        source = _copied(value)
+        if source is not value and source.is_graph_output():
+            raise Refusal(
+                "OUTPUT_TWICE",
+                f"outputs {source.name} and {value.name} are the same value, which the tool does not take",
+                remedy=f"ask only for one of them: leave {value.name} out",
+                metadata={"value": value.name or ""},
+            )
+
+
+def _copied(value: ir.Value) -> ir.Value:
+    """What an Identity or a chain of them copies."""
+    node = value.producer()
+    while node is not None and node.op_type == "Identity" and node.inputs[0] is not None:
+        value = node.inputs[0]
+        node = value.producer()
+    return value

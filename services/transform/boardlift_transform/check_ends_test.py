@@ -56,3 +56,11 @@ def test_an_input_that_is_an_output_is_refused() -> None:
     model = _classifier()
     model.graph.output.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8]))
     assert _reason(model) == ("OUTPUT_IS_INPUT", "x")
+
+
+def test_one_value_under_two_names_is_refused_and_either_is_taken() -> None:
+    model = _classifier()
+    model.graph.node.append(helper.make_node("Identity", ["scores"], ["again"]))
+    model.graph.output.append(helper.make_tensor_value_info("again", TensorProto.FLOAT, [1, 3]))
+    assert _reason(model) == ("OUTPUT_TWICE", "again")
+    assert all(transform(model, outputs=[name]).proof.passed for name in ("scores", "again"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import onnx
 import onnx_ir as ir
 
+from boardlift_transform.check_recurrent import check_recurrent
 from boardlift_transform.edit_graph import shape_of, used_opset
 from boardlift_transform.park_weights import park_weights
 from boardlift_transform.pass_result import node_label
@@ -40,7 +41,7 @@ def check_result(model: ir.Model, target: TargetProfile, opset: int, *, partial:
         partial: True when the caller chose the passes: the result need not fit the target, it must only be valid.
 
     Raises:
-        Refusal: OPERATOR_REFUSED, SHAPE_UNKNOWN, OPSET_NOT_REACHED or RESULT_INVALID.
+        Refusal: OPERATOR_REFUSED, RECURRENT_FORM, SHAPE_UNKNOWN, OPSET_NOT_REACHED or RESULT_INVALID.
     """
     if partial:
         _check_with_onnx(model)
@@ -56,6 +57,7 @@ def check_result(model: ir.Model, target: TargetProfile, opset: int, *, partial:
             remedy=_remedy(refused),
             metadata={"operators": ",".join(sorted({n.op_type for n in refused})), "count": len(refused)},
         )
+    check_recurrent(model)
     unknown = [v for n in model.graph for v in n.outputs if v.uses() and shape_of(v) is None]
     if unknown:
         first = unknown[0]

@@ -2,6 +2,7 @@
 
 from boardlift_transform.passes import (
     balance_padding,
+    buffer_cast,
     buffer_max_pool,
     cast_to_float32,
     crop_conv_transpose,
@@ -53,6 +54,7 @@ from boardlift_transform.passes import (
     strip_quantisation,
     suit_cpu_kernels,
     tame_constants,
+    trim_inputs,
     turn_prelu,
     undilate_conv,
     ungroup_norm,
@@ -92,6 +94,7 @@ PASSES: tuple[Pass, ...] = (
     fold_batchnorm.PASS,
     unroll_recurrent.PASS,
     wire_gru_state.PASS,
+    trim_inputs.PASS,
     fuse_depth_to_space.PASS,
     ungroup_norm.PASS,
     wrap_inputs.PASS,
@@ -125,6 +128,7 @@ PASSES: tuple[Pass, ...] = (
     split_clip.PASS,
     split_wide_head.PASS,
     buffer_max_pool.PASS,
+    buffer_cast.PASS,
     free_batch.PASS,
     pin_batch.PASS,
 )
