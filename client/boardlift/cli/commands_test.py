@@ -73,6 +73,13 @@ def test_boards(boardlift):
     assert boardlift("boards", "show", "none").code == 2
 
 
+def test_a_damaged_dataset_is_named_by_its_file_before_it_is_sent(boardlift, server, model, tmp_path):
+    (tmp_path / "cut.npz").write_text("PK")
+    ended = boardlift("run", model, "--data", tmp_path / "cut.npz")
+    assert ended.code == 2 and "DATASET_UNREADABLE" in ended.err and "cut.npz" in ended.err
+    assert "CreateJob" not in server.calls
+
+
 def test_an_unknown_command_names_the_likely_ones(boardlift):
     assert "No such command 'status'. Did you mean 'jobs show'?" in boardlift("status").err
     assert "'report'" in boardlift("reprot").err and "'cancel'" in boardlift("jobs", "cancle").err

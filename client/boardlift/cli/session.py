@@ -75,7 +75,11 @@ def _shared_options() -> list[click.Option]:
     return [
         option("--json", "Print JSON on standard output, nothing else.", is_flag=True),
         option("--debug", "Show stack traces.", is_flag=True),
-        option("--server", "Orchestrator, host:port or https://host:port [BOARDLIFT_SERVER, else 127.0.0.1:7400]."),
+        option(
+            "--server",
+            "Orchestrator, host:port or https://host:port [BOARDLIFT_SERVER, else 127.0.0.1:7400]; transform and"
+            " compiler are looked for at the next two ports [BOARDLIFT_TRANSFORM, BOARDLIFT_COMPILER].",
+        ),
         option("--token", "Bearer token; better BOARDLIFT_TOKEN or BOARDLIFT_TOKEN_FILE.", hidden=True),
         option("--ca", "CA certificate in PEM [BOARDLIFT_CA].", hidden=True),
         option("--cert", "Own certificate in PEM [BOARDLIFT_CERT].", hidden=True),

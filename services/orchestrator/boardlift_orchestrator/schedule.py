@@ -98,12 +98,8 @@ def describe_wait(selector: job_pb2.BoardSelector, target: str, boards: Sequence
     known = [board for board in known if needs in board.capabilities] or known
     states = [f"{board.id} is {_state(board)}" for board in sorted(known, key=lambda board: board.id)[:_NAMED_BOARDS]]
     more = f" and {len(known) - _NAMED_BOARDS} more" if len(known) > _NAMED_BOARDS else ""
-    matter = (
-        ("; ".join(states) + more)
-        if known
-        else f"no {'such ' * bool(wanted)}board of the target {target} has registered"
-    )
-    return f"waiting for a board{' with ' if wanted else ''}{wanted}: {matter}"
+    nobody = f"no {'such ' if wanted else ''}board of the target {target} has registered"
+    return f"waiting for a board{' with ' if wanted else ''}{wanted}: {'; '.join(states) + more or nobody}"
 
 
 def _state(board: BoardView) -> str:
