@@ -130,6 +130,16 @@ def test_an_add_behind_a_grouped_conv_transpose_is_folded_wrongly_and_right_by_t
     assert differing == 0 and error < 0.04
 
 
+def test_a_mask_that_drowns_the_scores_leaves_them_after_the_pass(tool: Any) -> None:
+    b = GraphBuilder(11, 7, seed=1)
+    t = b.node("Conv", [b.input("x", [1, 8, 10, 10]), b.weight(8, 8, 1, 1), b.weight(8)])
+    mask = np.triu(np.full((10, 10), -1e9, np.float32), 1)
+    model = closed(b, b.node("Softmax", [b.node("Add", [t, b.constant(mask)])], axis=3), 8)
+    assert error_of(tool, model, transform(model, skip_passes=["tame-constants"]).model, int16=True)[0] > 0.2
+    error, differing = error_of(tool, model, transform(model).model, int16=True)
+    assert differing == 0 and error < 0.05
+
+
 def test_slopes_off_the_channels_are_refused_only_before_the_pass(tool: Any) -> None:
     model = between_convs("PRelu", np.linspace(0.05, 0.6, 12, dtype=np.float32), channels=8, size=12)
     assert tool.check(model).exit_code == 255
