@@ -15,7 +15,14 @@ import numpy as np
 import pytest
 import pytest_asyncio
 from boardlift.errors import from_rpc_error
-from boardlift.v1 import compiler_pb2, explore_pb2, explore_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
+from boardlift.v1 import (
+    compiler_pb2,
+    compiler_pb2_grpc,
+    explore_pb2,
+    explore_pb2_grpc,
+    toolchain_pb2,
+    toolchain_pb2_grpc,
+)
 from boardlift_servicekit.artifacts import LocalStore
 from boardlift_servicekit.channels import ChannelSettings
 from boardlift_servicekit.server import ServerSettings
@@ -35,7 +42,8 @@ class Served:
     """A running compiler with policies and samples in its store."""
 
     def __init__(self, host, channel, state: Path) -> None:
-        self.host = host
+        self.host, self.state = host, state
+        self.compiler = compiler_pb2_grpc.CompilerServiceStub(channel)
         self.explore = explore_pb2_grpc.ExploreServiceStub(channel)
         self.server = toolchain_pb2_grpc.ServerServiceStub(channel)
         self.store = LocalStore(state / "artifacts")
@@ -140,6 +148,20 @@ async def test_remedies_find_that_only_rewrite_and_int16_together_help(served, e
     assert tried[0].latency.bpu_subgraphs == 1
     alone = {r.name: r.latency.bpu_subgraphs for r in tried}
     assert alone["int16"] == alone["dense"] == 2
+
+
+async def test_naming_remedies_takes_the_check_that_was_made(served, policy):
+    form, _ = policy
+    check = compiler_pb2.CheckModelRequest(model=form.model, target="rdk-x5")
+    checked = await result_of(served.compiler.CheckModel(check))
+    stored = sorted((served.state / "results").iterdir())
+    result = await result_of(served.explore.TryRemedies(explore_pb2.TryRemediesRequest(form=form, target="rdk-x5")))
+    assert sorted((served.state / "results").iterdir()) == stored
+    assert "mode_softmax" in [n.node for n in result.cpu_nodes] and checked.bpu_subgraphs == 2
+    (island,) = (i for i in result.islands if "mode_softmax (Softmax)" in i.nodes)
+    assert island.splits
+    assert 200 < value(island.figures, "handover_low_us") < value(island.figures, "handover_us") < 700
+    assert not any(r.tried for r in result.remedies) and {"int16", "softmax-int16"} < {r.name for r in result.remedies}
 
 
 async def test_a_dry_run_says_what_would_be_done_and_does_nothing(served, policy):

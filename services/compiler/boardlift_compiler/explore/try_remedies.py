@@ -42,7 +42,8 @@ class RemedyRun:
         variant = compiler_convert.spec_to_wire(spec)
         self._pace("the model as it is", 0.01)
         if not self._request.try_remedies:
-            checked = await self._builder.check(form.model, variant)
+            # Placement does not depend on the variant: so an earlier CheckModel of the same model answers.
+            checked = await self._builder.check(form.model, compiler_pb2.VariantSpec())
             if checked.HasField("failure"):
                 result.failure.CopyFrom(checked.failure)
                 return result
