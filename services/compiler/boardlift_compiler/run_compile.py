@@ -11,6 +11,7 @@ from boardlift_compiler.collect_files import collect_files, collect_log
 from boardlift_compiler.detect_fallbacks import find_fallbacks, placement_reasons
 from boardlift_compiler.explain_failure import StageFailure, explain_run, make_failure
 from boardlift_compiler.find_coarse_lookups import find_coarse_lookups
+from boardlift_compiler.find_drowned_scores import find_drowned_scores
 from boardlift_compiler.find_quantisation_loss import find_quantisation_loss
 from boardlift_compiler.find_uncalibrated import find_uncalibrated
 from boardlift_compiler.findings import Finding
@@ -185,6 +186,7 @@ def _collect(
     outcome.findings += [f for f in foresee(outcome.spec, model) if f.code in BORDER_CODES]
     outcome.findings += named_warnings(run.facts, {f.subject for f in outcome.findings})
     outcome.findings += find_coarse_lookups(run.facts.nodes, outcome.quantization)
+    outcome.findings += find_drowned_scores(outcome.quantization)
     outcome.findings += find_quantisation_loss(run.facts.outputs, outcome.quantization)
     for line in run.facts.errors:
         outcome.findings.append(Finding("TOOL_PRINTED_ERROR", "warning", line[:300]))

@@ -1,0 +1,24 @@
+import pytest
+
+from boardlift_compiler.find_drowned_scores import find_drowned_scores
+from boardlift_compiler.parse_reports import NodeQuantization
+
+
+def build(depth: float, *, on_bpu: bool, reader: str = "Softmax") -> dict[str, NodeQuantization]:
+    """An Add of a mask and what reads it, as the tool reports them."""
+    add = NodeQuantization("Add", ("scores", "mask"), ("sum",), ((5.3,) if on_bpu else (), (depth,)), 1.0)
+    if on_bpu and reader == "Softmax":
+        name = "/s_reducemax_FROM_QUANTIZED_SOFTMAX"
+        return {"/add": add, name: NodeQuantization("ReduceMax", ("sum_calibrated",), ("m",), ((depth,),), 1.0)}
+    return {"/add": add, "/s": NodeQuantization(reader, ("sum",), ("p",), ((),), 1.0)}
+
+
+@pytest.mark.parametrize("on_bpu", [True, False])
+@pytest.mark.parametrize(("depth", "drowned"), [(1e9, True), (10000.0, True), (500.0, False)])
+def test_a_deep_mask_in_front_of_a_softmax_is_named(depth: float, on_bpu: bool, drowned: bool) -> None:
+    found = find_drowned_scores(build(depth, on_bpu=on_bpu))
+    assert [(f.code, f.subject, f.severity) for f in found] == [("MASK_DROWNS_SCORES", "/add", "error")] * drowned
+
+
+def test_large_sums_elsewhere_are_none() -> None:
+    assert find_drowned_scores(build(1e9, on_bpu=True, reader="Relu")) == []
