@@ -85,7 +85,7 @@ _QUANTISED = frozenset(
 def _remedy(nodes: list[ir.Node]) -> str:
     kinds = {n.op_type for n in nodes}
     if kinds & {"If", "Loop", "Scan"}:
-        return "control flow must be constant: freeze the input that decides (frozen_inputs), or export without it"
+        return "let unroll-loop and if-to-where run, give what decides them (frozen_inputs, input_shapes)"
     if kinds & _QUANTISED:
         return "give the float model from before it was quantised: the toolchain calibrates and quantises by itself"
     return "cut the outputs before these nodes and compute the rest on the CPU, or export without them"
