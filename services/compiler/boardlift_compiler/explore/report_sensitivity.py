@@ -65,7 +65,7 @@ class SensitivityReport:
         if chosen:
             result.suggested.CopyFrom(plans[chosen])
         if "suggested" in plans and chosen != "suggested":
-            note = _not_the_mixed_plan(chosen, found.nodes or (), found.implied)
+            note = not_the_mixed_plan(chosen, found.nodes or (), found.implied)
             result.findings.extend(compiler_convert.findings_to_wire([note]))
         result.findings.extend(compiler_convert.findings_to_wire(lost))
         result.findings.extend(compiler_convert.findings_to_wire(_findings(found)))
@@ -157,7 +157,14 @@ def cheapest_reaching(plans: Mapping[str, explore_pb2.MixedPlan], built: bool) -
     return min(times, key=lambda name: times[name]) if times else ""
 
 
-def _not_the_mixed_plan(chosen: str, nodes: Sequence[str], implied: bool) -> Finding:
+def not_the_mixed_plan(chosen: str, nodes: Sequence[str], implied: bool) -> Finding:
+    """Say why the mixed plan is not suggested.
+
+    Args:
+        chosen: The plan that is; empty when none reaches the target.
+        nodes: Nodes that the mixed plan puts into int16.
+        implied: True when no target was given.
+    """
     if not chosen:
         text = "The emulation promised a mixed plan, and no build of one reaches the target as an integer model."
         return Finding("TARGET_NOT_PROVEN", "warning", text, "", "Lower the target, or try another calibration method.")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from boardlift.v1 import explore_pb2, toolchain_pb2
 
-from boardlift_compiler.explore.report_sensitivity import cheapest_reaching
+from boardlift_compiler.explore.report_sensitivity import cheapest_reaching, not_the_mixed_plan
 
 
 def plan(reaches: bool, board_ms: float | None) -> explore_pb2.MixedPlan:
@@ -33,3 +33,17 @@ def test_the_mixed_plan_is_suggested_where_nothing_is_built():
     plans = {"int8": plan(False, None), "int16": plan(True, None), "suggested": plan(True, None)}
     assert cheapest_reaching(plans, built=False) == "suggested"
     assert cheapest_reaching({"int8": plans["int8"]}, built=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("chosen", "nodes", "code"),
+    [
+        ("int8", (), "NO_INT16_NEEDED"),
+        ("int16", ("a",), "MIXED_PLAN_SLOWER"),
+        ("int16", (), "MIXED_PLAN_SLOWER"),
+        ("", ("a",), "TARGET_NOT_PROVEN"),
+    ],
+)
+def test_why_the_mixed_plan_is_not_the_one_to_take(chosen, nodes, code):
+    finding = not_the_mixed_plan(chosen, nodes, implied=False)
+    assert finding.code == code and ("mixed plan" in finding.message) is bool(nodes)
