@@ -83,3 +83,12 @@ def test_batch_of_eight_still_runs() -> None:
     samples = {"x": np.random.default_rng(0).standard_normal((4, 4, 16, 16)).astype(np.float32)}
     result = transform(b.model(), precision="int16", samples=samples)
     assert result.proof.batch == "proven" and "GlobalAveragePool" not in {n.op_type for n in result.model.graph.node}
+
+
+def test_a_strided_conv_of_one_channel_counts_as_depthwise() -> None:
+    b = GraphBuilder(11)
+    x = b.input("x", [1, 1, 9, 10])
+    b.node("Conv", [x, b.weight(8, 1, 3, 3), b.weight(8)], "y", strides=[2, 2], pads=[1, 1, 1, 1])
+    b.output("y", ["n", "c", "h", "w"])
+    run = run_one_pass(b.model(), "keep-int16")
+    assert run.operators == ["Conv", "Slice"] and run.max_rel < 1e-6
