@@ -59,6 +59,8 @@ def infer_node(node: ir.Node, imports: Mapping[str, int], schemas: dict[str, onn
     if node.op_type == "If":
         _infer_if(node)
         return
+    if node.op_type == "STFT" and "onesided" not in node.attributes:  # inference takes 0 where the definition says 1
+        node.attributes["onesided"] = ir.AttrInt64("onesided", 1)
     version = imports.get("", imports.get("ai.onnx", 1))
     kind = node.op_type
     if kind in _POOLS and attribute(node, "ceil_mode", 0):

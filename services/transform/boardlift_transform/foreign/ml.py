@@ -42,9 +42,12 @@ def _normaliser(node: ir.Node, editor: Editor, opset: int) -> Made | str:
     if kind not in ("L1", "L2"):
         return f"norm {kind}"
     x = _floats(node, editor, node.inputs[0])
+    maker = x.producer()
+    if kind == "L1" and maker is not None and maker.op_type == "Softmax":
+        return [(node.outputs[0], x)]  # its sum is 1; the tool's reciprocal of it wraps round in int8
     norm = reduce_last(node, editor, f"Reduce{kind}", x, opset)
     tiny = editor.constant(np.asarray(_TINY, np.float32), f"{node.name}_tiny")  # rows of zeros stay zeros
-    norm = editor.node(node, "Max", [norm, tiny], shape_of(norm))
+    norm = editor.node(node, "Add", [norm, tiny], shape_of(norm))
     return [(node.outputs[0], editor.node(node, "Div", [x, norm], shape_of(x)))]
 
 

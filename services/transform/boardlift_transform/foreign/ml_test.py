@@ -124,3 +124,13 @@ def test_text_labels_are_refused_but_scores_are_taken() -> None:
         transform(model)
     assert (caught.value.reason, caught.value.metadata["value"]) == ("VALUE_TYPE", "c_0")
     assert transform(model, outputs=["c_1"]).proof.passed
+
+
+def test_probabilities_that_are_normalised_again_stay_as_they_are() -> None:
+    b = GraphBuilder(13)
+    t = b.node("Softmax", [b.input("x", [1, 6])], axis=1)
+    b.node("Normalizer", [t], "y", domain=ML, norm="L1")
+    b.output("y", [1, 6])
+    run = _run(b)
+    assert "Div" not in run.operators
+    assert run.max_rel < 1e-6

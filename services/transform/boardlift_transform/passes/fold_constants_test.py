@@ -56,3 +56,13 @@ def test_constant_graph_output_keeps_a_node() -> None:
     run = run_one_pass(b.model(), "fold-constants")
     assert [o.name for o in run.model.graph.output] == ["y", "c"]
     assert run.max_rel == 0
+
+
+def test_a_short_time_fourier_transform_is_one_sided_by_default() -> None:
+    b = GraphBuilder(17)
+    step, window = b.constant(np.asarray(80, np.int64)), b.constant(np.hanning(160).astype(np.float32))
+    t = b.node("STFT", [b.input("x", [1, 400, 1]), step, window])
+    power = b.node("ReduceSumSquare", [t], axes=[3], keepdims=0)
+    b.node("MatMul", [power, b.weight(81, 12)], "y")
+    b.output("y", [1, 4, 12])
+    assert run_one_pass(b.model(), "fold-constants").max_rel < 1e-5
