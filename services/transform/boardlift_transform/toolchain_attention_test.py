@@ -1,0 +1,74 @@
+"""Attention through the real tool: estimated time and error, with and without the passes that lay it out."""
+
+import re
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from boardlift_transform import transform
+from boardlift_transform.build_test_models import GraphBuilder
+from boardlift_transform.equivalence import Session
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.timeout(600)]
+
+PASSES = ["split-joint-heads", "features-to-channels", "merge-moves"]
+TOKENS, HEADS, DEPTH = 33, 2, 16
+WIDTH = HEADS * DEPTH
+
+
+class Writer(GraphBuilder):
+    """One block of a vision transformer on `[1,33,32]`, as timm's code is exported."""
+
+    def linear(self, x: str, c_in: int, c_out: int) -> str:
+        return self.node(
+            "Add", [self.node("MatMul", [x, self.weight(c_in, c_out, scale=c_in**-0.5)]), self.weight(c_out)]
+        )
+
+    def norm(self, x: str) -> str:
+        d = self.node("Sub", [x, self.node("ReduceMean", [x], axes=[-1])])
+        v = self.node("ReduceMean", [self.node("Mul", [d, d])], axes=[-1])
+        return self.node("Div", [d, self.node("Sqrt", [self.node("Add", [v, self.constant(np.float32(1e-5))])])])
+
+    def attention(self, x: str) -> str:
+        t = self.node("Reshape", [self.linear(x, WIDTH, 3 * WIDTH), self.constant([1, TOKENS, 3, HEADS, DEPTH])])
+        t = self.node("Transpose", [t], perm=[2, 0, 3, 1, 4])
+        q, k, v = (self.node("Gather", [t, self.constant(np.asarray(i))], axis=0) for i in range(3))
+        t = self.node("MatMul", [q, self.node("Transpose", [k], perm=[0, 1, 3, 2])])
+        t = self.node("Mul", [t, self.constant(np.float32(DEPTH**-0.5))])
+        t = self.node("MatMul", [self.node("Softmax", [t], axis=3), v])
+        t = self.node("Reshape", [self.node("Transpose", [t], perm=[0, 2, 1, 3]), self.constant([1, TOKENS, WIDTH])])
+        return self.linear(t, WIDTH, WIDTH)
+
+
+def block() -> onnx.ModelProto:
+    b = Writer(11, 7, seed=1)
+    x = b.input("x", [1, TOKENS, WIDTH])
+    t = b.node("Add", [x, b.attention(b.norm(x))])
+    h = b.node("Relu", [b.linear(b.norm(t), WIDTH, 2 * WIDTH)])
+    b.node("Add", [t, b.linear(h, 2 * WIDTH, WIDTH)], "y")
+    b.output("y", [1, TOKENS, WIDTH])
+    return b.model()
+
+
+@pytest.mark.parametrize("int16", [False, True])
+def test_a_block_of_attention_takes_a_fraction_of_the_time_and_is_no_worse(tool: Any, int16: bool) -> None:
+    model, took, cosine = block(), {}, {}
+    samples = np.random.default_rng(3).standard_normal((8, 1, TOKENS, WIDTH)).astype(np.float32)
+    feed = samples[:1].reshape(1, TOKENS, WIDTH)
+    want = Session(model.SerializeToString()).run({"x": feed})["y"].ravel()
+    for name, skip in (("before", PASSES), ("after", [])):
+        made = transform(model, precision="int16" if int16 else "int8", skip_passes=skip).model
+        given = made.graph.input[0].name
+        run = tool.compile(made, {given: samples}, int16=int16, level="O1")
+        assert run.exit_code == 0, run.errors
+        found = re.findall(r"latency = ([\d.]+) us", run.log)
+        assert found, run.log[-2000:]
+        took[name] = sum(float(t) for t in found)
+        got, differing = tool.execute(run, {given: samples[:1]})
+        assert differing == 0
+        flat = got["y"].ravel()
+        cosine[name] = float(flat @ want / np.linalg.norm(flat) / np.linalg.norm(want))
+    assert took["after"] < took["before"] / 2, took
+    assert cosine["after"] > cosine["before"] - 0.001 and cosine["after"] > 0.99, cosine
