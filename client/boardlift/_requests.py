@@ -142,7 +142,7 @@ def variant_spec(variant: Variant) -> compiler_pb2.VariantSpec:
     calibration = compiler_pb2.CalibrationSpec(
         method=variant.calibration, max_percentile=variant.percentile, per_channel=variant.per_channel
     )
-    nodes = [compiler_pb2.NodeOverride(node=n, input_type="int16", output_type="int16") for n in variant.int16]
+    nodes = [compiler_pb2.NodeOverride(node=n, input_type="int16") for n in variant.int16]
     nodes += [compiler_pb2.NodeOverride(node=n, device="CPU") for n in variant.cpu]
     return compiler_pb2.VariantSpec(
         name=variant.name,

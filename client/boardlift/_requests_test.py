@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boardlift._requests import Model, RunOptions, board_selector, job_spec, parse_variant, transform_spec
+from boardlift._requests import Model, RunOptions, board_selector, job_spec, parse_variant, transform_spec, variant_spec
 from boardlift.errors import InvalidInputError
 from boardlift.models import Artifact, Gate, InputFormat, Variant
 
@@ -94,3 +94,8 @@ def test_boards_by_id_or_labels():
 
 def test_a_gate_is_printed_as_it_was_given():
     assert str(Gate.parse("cosine>=0.9999999")) == "cosine ≥ 0.9999999"
+
+
+def test_nodes_in_int16_are_asked_as_a_suggested_plan_asks_them():
+    (node,) = variant_spec(parse_variant("mixed-plan=int8,calibration=max,int16=Gemm_1")).nodes
+    assert (node.node, node.input_type, node.output_type) == ("Gemm_1", "int16", "")

@@ -74,7 +74,16 @@ def print_sensitivity(output: Output, result: explore_pb2.SensitivityResult, mos
     if result.HasField("suggested"):
         words = " ".join(result.suggested.variant.calibration.optimization)
         output.line(f"suggested, in int16: {', '.join(result.suggested.int16_nodes) or words or 'nothing'}")
+        _print_variant(output, result.suggested)
     print_findings(output, result.findings)
+
+
+def _print_variant(output: Output, plan: explore_pb2.MixedPlan) -> None:
+    """Print a mixed plan as `boardlift run` and `boardlift compile` take it."""
+    nodes = list(plan.int16_nodes)
+    if nodes and not any(set(name) & set(",;='") for name in nodes):
+        method = plan.variant.calibration.method or "max"
+        output.line(f"to build it: --variant 'mixed-plan=int8,calibration={method},int16={';'.join(nodes)}'")
 
 
 def _plan_cells(plan: explore_pb2.MixedPlan) -> tuple[str, str, str]:

@@ -10,6 +10,7 @@ def test_prints_layers_and_the_suggested_plan(boardlift, model, data):
     layer = next(line.split() for line in lines if line.startswith("Gemm_1"))
     assert layer == ["Gemm_1", "Conv", "0.030000", "0.003000", "0.970000", "2.0", "int16"]
     assert "suggested, in int16: Gemm_1" in lines
+    assert "to build it: --variant 'mixed-plan=int8,calibration=max,int16=Gemm_1'" in lines
     assert any(line.split()[:1] == ["mixed"] and "yes" in line for line in lines)
 
 

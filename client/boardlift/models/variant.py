@@ -48,7 +48,7 @@ class Variant:
     purpose: str = ""
     """preview, search or release."""
     int16: tuple[str, ...] = ()
-    """Nodes to run in int16."""
+    """Nodes to run in int16: their inputs are, as in the plans that `boardlift sensitivity` suggests."""
     cpu: tuple[str, ...] = ()
     """Nodes to run on the CPU."""
     inputs: tuple[InputFormat, ...] = ()
