@@ -155,6 +155,10 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
             continue
         if name in ("keep-int16", "matmul-to-products", "shuffle-conv-transpose") and request.precision != INT16:
             continue
+        if name == "unroll-recurrent":
+            if operators := sorted(_UNROLLED & set(summary.operators)):
+                steps.append(PlannedPass(name, reason, {"operators": operators}))
+            continue
         if name == "undilate-conv":
             steps.append(PlannedPass(name, reason, {"always": request.precision == INT16}))
             continue
@@ -172,6 +176,8 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
     return steps
 
 
+_UNROLLED = frozenset({"RNN"})
+"""Recurrent operators that the tool refuses; it unrolls GRU and LSTM itself, and better (see the pass)."""
 _CONTROL_FLOW: tuple[tuple[str, frozenset[str], str], ...] = (
     ("unroll-loop", frozenset({"Loop", "Scan"}), "the tool has no control flow"),
     (
@@ -192,6 +198,7 @@ _TARGET_STEPS: tuple[tuple[str, str], ...] = (
     ("split-joint-heads", "with five axes the tool stores one channel padded to 128"),
     ("merge-matmul-add", "one row instead of two"),
     ("fold-batchnorm", "one row less per layer"),
+    ("unroll-recurrent", "the tool has no RNN"),
     ("wire-gru-state", "the tool dies on a GRU whose state is not read"),
     ("trim-inputs", "the tool dies on an LSTM whose initial states are named and empty"),
     ("fuse-depth-to-space", "a 6-D pixel shuffle runs on the CPU"),

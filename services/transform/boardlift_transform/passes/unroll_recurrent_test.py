@@ -58,9 +58,13 @@ def test_a_recurrent_policy_keeps_the_batch_where_it_is_asked_for(
     b.output("action", ["batch", 3])
     b.output("r_1", [1, "batch", 8])
     assert transform(b.model()).proof.batch == "literal"
-    place = [name for name, _ in plan._TARGET_STEPS].index("wire-gru-state")
-    asked = (*plan._TARGET_STEPS[:place], ("unroll-recurrent", "asked for"), *plan._TARGET_STEPS[place:])
-    monkeypatch.setattr(plan, "_TARGET_STEPS", asked)
+    monkeypatch.setattr(plan, "_UNROLLED", frozenset(GATES))
     result = transform(b.model())
     assert result.proof.batch == "proven"
     assert not {n.op_type for n in result.model.graph.node} & set(GATES)
+
+
+def test_a_plan_unrolls_rnn_only() -> None:
+    for operator, gone in (("RNN", True), ("GRU", False), ("LSTM", False)):
+        left = [n.op_type for n in transform(_recurrent(operator, 3, "forward").model()).model.graph.node]
+        assert (operator not in left) is gone
