@@ -20,6 +20,9 @@ NO_KERNEL = frozenset(
 CONTROL_FLOW = {"If": "if-to-where", "Loop": "unroll-loop", "Scan": "unroll-loop"}
 """Operators that the tool has no form of, and the transform pass that takes them out."""
 
+RECURRENT = {"RNN": "unroll-recurrent"}
+"""Recurrent operators whose kernel takes none of the usual forms, and the pass that writes them out."""
+
 QDQ = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul",
                  "ConvInteger", "MatMulInteger"})  # fmt: skip
 

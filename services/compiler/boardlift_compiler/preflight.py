@@ -106,7 +106,7 @@ def _check_node(node: Node, model: ModelSummary, used: set[str]) -> Iterator[Sta
         yield replace(make_failure("CONTROL_FLOW_UNSUPPORTED", name), transform_pass=cure)
     elif node.op_type == "RNN":
         refused = make_failure("CPU_OPERATOR_CONSTRAINT", name, ("the CPU kernel of RNN takes other inputs",))
-        yield replace(refused, transform_pass="unroll-recurrent")
+        yield replace(refused, transform_pass=op_truth.RECURRENT["RNN"])
     elif node.op_type in ("CumSum", "ScatterElements") and _dtype(weights, 1) == "int64":
         yield make_failure("INT64_AXIS", name)
     elif node.op_type == "GRU" and sum(o in used for o in node.outputs if o) < 2:

@@ -156,8 +156,8 @@ def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> l
         if name in ("keep-int16", "matmul-to-products", "shuffle-conv-transpose") and request.precision != INT16:
             continue
         if name == "unroll-recurrent":
-            if operators := sorted(_UNROLLED & set(summary.operators)):
-                steps.append(PlannedPass(name, reason, {"operators": operators}))
+            if unrolled := sorted(_UNROLLED & set(summary.operators)):
+                steps.append(PlannedPass(name, reason, {"operators": unrolled}))
             continue
         if name == "undilate-conv":
             steps.append(PlannedPass(name, reason, {"always": request.precision == INT16}))

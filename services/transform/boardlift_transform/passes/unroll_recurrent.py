@@ -4,8 +4,9 @@ Before -> After: `X [T,N,D] -> GRU -> Y, Y_h` -> one product of all inputs, then
 the gates, on `[N,H]`; also reverse and bidirectional, with or without an initial state.
 Why: the tool unrolls these operators itself, but with a literal batch, so that its calibrator falls back from batch 8
 to 1, and it dies on several forms of GRU (exit 139). The steps are the same number of rows.
-In the default plan for RNN only, which the tool refuses. GRU and LSTM stay: calibrated, the cell states of silero_vad lose their scale in this form (cosine of the state
-0.558 instead of 0.989 in int8, 0.592 instead of 0.9996 in int16), although it is equal in float.
+In the default plan for RNN only, which the tool refuses. GRU and LSTM stay: calibrated, the cell states of silero_vad
+lose their scale in this form (cosine of the state 0.558 instead of 0.989 in int8, 0.592 instead of 0.9996 in int16),
+although it is equal in float.
 Exactness: float rounding (the kernels' order of summation).
 """
 
