@@ -29,7 +29,7 @@ CASES = {
 def figures_of_all(got, want):
     """(compiler, board agent, transform): figures by name."""
     # The transform's own entry takes one array per sample.
-    proven = equivalence._compare_output("y", list(want), list(got), 0.0)
+    proven = equivalence.compare_output("y", list(want), list(got), 0.0)
     return (
         compiler.compare_output("y", got, want).figures(),
         board.compare_output("y", got, want).figures,
