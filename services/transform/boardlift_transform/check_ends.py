@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 import onnx_ir as ir
 
+from boardlift_transform.edit_graph import source_of
 from boardlift_transform.refusal import Refusal
 
 
@@ -60,7 +61,7 @@ def check_ends(model: ir.Model) -> None:
                 remedy=f"ask only for the other outputs, and keep {value.name} on the caller's side",
                 metadata={"value": value.name or ""},
             )
-        source = _copied(value)
+        source = source_of(value)
         if source is not value and source.is_graph_output():
             raise Refusal(
                 "OUTPUT_TWICE",
@@ -68,12 +69,3 @@ def check_ends(model: ir.Model) -> None:
                 remedy=f"ask only for one of them: leave {value.name} out",
                 metadata={"value": value.name or ""},
             )
-
-
-def _copied(value: ir.Value) -> ir.Value:
-    """What an Identity or a chain of them copies."""
-    node = value.producer()
-    while node is not None and node.op_type == "Identity" and node.inputs[0] is not None:
-        value = node.inputs[0]
-        node = value.producer()
-    return value
