@@ -5,10 +5,9 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from boardlift_transform.edit_graph import attribute, input_at
+from boardlift_transform.lift.cells import ACTIVATIONS
 from boardlift_transform.pass_result import node_label
 from boardlift_transform.refusal import Refusal
-
-_PLAIN = {"GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 
 
 def check_recurrent(model: ir.Model) -> None:
@@ -20,7 +19,7 @@ def check_recurrent(model: ir.Model) -> None:
         Refusal: RECURRENT_FORM.
     """
     for node in model.graph.all_nodes():
-        form = _form(node) if node.op_type in _PLAIN and node.domain in ("", "ai.onnx") else ""
+        form = _form(node) if node.op_type in ACTIVATIONS and node.domain in ("", "ai.onnx") else ""
         if form:
             raise Refusal(
                 "RECURRENT_FORM",
@@ -32,7 +31,7 @@ def check_recurrent(model: ir.Model) -> None:
 
 
 def _form(node: ir.Node) -> str:
-    plain, functions = _PLAIN[node.op_type], attribute(node, "activations")
+    plain, functions = ACTIVATIONS[node.op_type], attribute(node, "activations")
     if functions and [f.lower() for f in functions] not in ([p.lower() for p in plain * n] for n in (1, 2)):
         return f"activations {', '.join(functions)}"
     if attribute(node, "clip", 0.0):

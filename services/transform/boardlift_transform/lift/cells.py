@@ -14,6 +14,8 @@ import onnx_ir as ir
 from boardlift_transform.edit_graph import Array, Editor, shape_of
 
 GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
+ACTIVATIONS = {"GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
+"""Default activations of one direction, by operator (ONNX)."""
 
 
 @dataclass

@@ -19,12 +19,11 @@ import numpy as np
 import onnx_ir as ir
 
 from boardlift_transform.edit_graph import Editor, attribute, constant_of, input_at, remove_unused, shape_of
-from boardlift_transform.lift.cells import GATES, Cell
+from boardlift_transform.lift.cells import ACTIVATIONS, GATES, Cell
 from boardlift_transform.lift.sequences import batch_first, fed_product, initial_state, step_of, write_outputs
 from boardlift_transform.passes._base import ROUNDING, Parameter, Pass, PassResult, node_label
 
 STEPS = 64
-_DEFAULTS = {"GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 _STATES = {"GRU": [5], "RNN": [5], "LSTM": [5, 6]}
 
 
@@ -58,7 +57,7 @@ def _reason(node: ir.Node, limit: int) -> str:
     if (bias is not None and constant_of(bias) is None) or input_at(node, 7) is not None:
         return "its bias is computed, or it has peepholes"
     functions, directions = attribute(node, "activations"), 2 if _directions(node) == [False, True] else 1
-    plain = _DEFAULTS.get(node.op_type)
+    plain = ACTIVATIONS.get(node.op_type)
     known = plain * directions if plain else None
     if functions and (functions != known if known else set(functions) - {"Tanh", "Relu"}):
         return f"its activations are {functions}"
