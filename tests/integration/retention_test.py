@@ -138,6 +138,18 @@ async def test_a_job_that_has_not_ended_is_not_removed(channel: Any, tmp_path: P
     await stub.DeleteJob(job_pb2.DeleteJobRequest(job_id=job.id), timeout=5)
 
 
+async def test_jobs_removed_as_soon_as_they_are_made_keep_nobody_s_turn(channel: Any, tmp_path: Path) -> None:
+    stub = job_pb2_grpc.JobServiceStub(channel)
+    dataset = await jobs.upload(channel, tmp_path, b"samples")
+    for index in range(5):
+        job = await jobs.create(channel, jobs.spec(dataset, f"short {index}", ("int8",)))
+        await stub.CancelJob(job_pb2.CancelJobRequest(job_id=job.id), timeout=5)
+        await jobs.wait_ended(channel, job.id)
+        await stub.DeleteJob(job_pb2.DeleteJobRequest(job_id=job.id), timeout=5)
+    after = await jobs.wait_ended(channel, (await jobs.create(channel, jobs.spec(dataset, "after"))).id)
+    assert after.state == SUCCEEDED
+
+
 async def test_a_removed_job_s_id_is_not_taken_for_the_next_one(channel: Any, tmp_path: Path) -> None:
     stub = job_pb2_grpc.JobServiceStub(channel)
     dataset = await jobs.upload(channel, tmp_path, b"samples")

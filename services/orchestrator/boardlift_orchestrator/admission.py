@@ -52,6 +52,7 @@ class Admission:
         self._slots = slots
         self._most_active = most_active
         self._begun: dict[str, JobLine] = {}
+        self._written: set[str] = set()
         self._boards, self._counted = 0, -_LOOK_S
         self._poked = asyncio.Event()
         engine.moved = self._poked.set
@@ -65,6 +66,8 @@ class Admission:
         finally:
             if stored is None:
                 self._begun.pop(job.id, None)  # it is not there, or the next look at the index finds it
+            elif job.id in self._begun:
+                self._written.add(job.id)
         self._poked.set()
         if stored.held and not stored.state.ended:
             await self._tell(stored)
@@ -110,7 +113,12 @@ class Admission:
             await self._engine.advance(job_id, Admit())
 
     async def _lines(self) -> list[JobLine]:
-        return await self._index.lines()
+        written = set(self._written)
+        lines = await self._index.lines()
+        for job_id in written:
+            self._begun.pop(job_id, None)  # also one that isn't among the lines: it was removed since
+        self._written -= written
+        return lines
 
     def _with_begun(self, lines: list[JobLine]) -> list[JobLine]:
         """Add the jobs that were told to begin and whose records are not seen yet."""

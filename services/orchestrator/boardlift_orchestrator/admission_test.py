@@ -7,7 +7,7 @@ from typing import Any
 from boardlift_orchestrator.admission import Admission
 from boardlift_orchestrator.events import Admit
 from boardlift_orchestrator.index import JobLine
-from boardlift_orchestrator.record import JobState
+from boardlift_orchestrator.record import JobRecord, JobState, Ref, Stage, StageState
 
 
 async def test_a_fault_of_one_look_does_not_end_all_looks() -> None:
@@ -31,3 +31,27 @@ async def test_a_fault_of_one_look_does_not_end_all_looks() -> None:
         await asyncio.sleep(0.2)
     assert not running.done() and ("j", Admit) in admitted
     running.cancel()
+
+
+async def test_a_job_that_is_removed_before_anybody_looked_gives_its_turn_back() -> None:
+    waiting, admitted = [], []
+
+    async def lines() -> list[JobLine]:
+        return list(waiting)
+
+    async def create(job: JobRecord) -> JobRecord:
+        return job
+
+    async def advance(job_id: str, event: Any) -> None:
+        admitted.append(job_id)
+
+    engine: Any = SimpleNamespace(moved=None, create=create, advance=advance)
+    index: Any = SimpleNamespace(lines=lines)
+    admission = Admission(engine, index, SimpleNamespace(), lambda: 1, most_active=1)  # type: ignore[arg-type]
+    stages = (Stage("transform", "int8", state=StageState.RUNNING),)
+    short = JobRecord("short", Ref("0" * 64, 1), 1.0, 2.0, stages, owner="o", submitter="o")
+    assert not (await admission.create(short)).held
+    # It was cancelled and removed at once: the index never shows it.
+    waiting.append(JobLine("next", 2.0, JobState.QUEUED, submitter="o", held=True))
+    await admission.look()
+    assert admitted == ["next"]
