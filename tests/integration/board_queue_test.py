@@ -19,6 +19,7 @@ from boardlift.v1 import artifact_pb2, board_agent_pb2, job_pb2, job_pb2_grpc, q
 from boardlift_servicekit import channels
 from boardlift_servicekit.artifacts import LocalStore, RemoteStore
 from boardlift_servicekit.messaging import connect, publish_stop, publish_task
+from support.nats_proxy import NatsProxy
 from support.stack import Process, Stack, running
 
 pytestmark = pytest.mark.toolchain
@@ -263,6 +264,20 @@ async def test_a_killed_board_comes_back_at_once_and_is_no_clone(lab: Lab, board
     await asyncio.sleep(3)
     assert "BOARD_ID_IN_USE" not in board.log.read_text()
     assert "q-back" in await lab.boards()
+
+
+async def test_a_board_whose_queue_is_closed_for_good_ends_instead_of_looking_well(
+    lab: Lab, boards: Any, stack: Stack
+) -> None:
+    async with NatsProxy(stack.nats_port) as queue:
+        board = boards("q-shut", nats=queue.url)
+        await until(lambda: "pulling" in board.log.read_text())
+        queue.say("-ERR 'User Authentication Expired'")  # what a server says when credentials have run out
+        process = board.running
+        await until(lambda: process.poll() is not None, 15)
+    assert process.returncode == 3
+    assert "NATS_CLOSED" in board.log.read_text()
+    assert "q-shut" not in await lab.boards()
 
 
 def heat(board: Board, sick: str) -> None:

@@ -105,7 +105,10 @@ class LightBoard:
             await asyncio.sleep(self._plan.dead_s)
 
     async def _one_life(self) -> None:
-        client = await messaging.connect(list(self._plan.nats), self.board_id, wait_s=60)
+        async def on_closed() -> None:
+            self._death.set()  # without NATS it would only look alive
+
+        client = await messaging.connect(list(self._plan.nats), self.board_id, wait_s=60, closed_cb=on_closed)
         self._client = client
         registration = Registration(self, self._channel)
         names = (messaging.board_consumer(self.board_id), messaging.pool_consumer(self._plan.target))
@@ -116,8 +119,8 @@ class LightBoard:
         try:
             await registration.registered.wait()
             await client.subscribe(f"ctl.board.{self.board_id}", cb=registration.on_lease)
-            await dispatcher.start()
             await registration.hold(dispatcher)
+            await dispatcher.start()
             await self._death.wait()
         finally:
             died = self._death.is_set()

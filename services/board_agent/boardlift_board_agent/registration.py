@@ -19,6 +19,8 @@ from nats.aio.msg import Msg
 
 _LOG = structlog.get_logger(__name__)
 _RETRY_S = 2.0
+_NEWS_S = 15.0
+"""Time for which the orchestrator's word counts, whatever this board's clock says about the end of a lease."""
 
 
 class Gate(Protocol):
@@ -60,7 +62,9 @@ class Registration:
         self._stub = job_pb2_grpc.BoardServiceStub(channel)
         self._gate: Gate | None = None
         self._open = True
+        self._fit = True
         self._lease_until = 0.0
+        self._lease_heard = float("-inf")
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
         self._in_the_way: list[str] = []
@@ -73,10 +77,10 @@ class Registration:
         self._task.add_done_callback(self._ended)
 
     async def hold(self, gate: Gate) -> None:
-        """Let health and leases decide whether `gate` takes work."""
+        """Let health and leases decide whether `gate`, which is open, takes work: by what is known now, and later."""
         self._gate = gate
         self._open = True
-        await self._decide(in_rotation=True)
+        await self._decide()
 
     async def stop(self, client: Client | None = None) -> None:
         """Stop renewing; with a NATS connection the presence goes at once instead of after its life time."""
@@ -92,7 +96,7 @@ class Registration:
                 _LOG.info("presence_left_to_expire", error=repr(error))
 
     async def leave(self) -> None:
-        """Stop renewing and say so over gRPC: for a board without a connection to NATS."""
+        """Stop renewing and say so over gRPC: for a board that has no connection to NATS, or not any more."""
         await self.stop()
         if not self.registered.is_set():
             return
@@ -113,14 +117,16 @@ class Registration:
             cloned = failure.reason == "BOARD_ID_IN_USE"
             self._agent.mark_cloned(cloned)
             _LOG.warning("not_registered", reason=failure.reason, error=failure.message)
-            await self._decide(in_rotation=not cloned)
+            self._fit = state.in_rotation and not cloned
+            await self._decide()
             return False
         self._agent.mark_cloned(False)
         self.renew_s = max(1.0, answer.renew_duration.ToTimedelta().total_seconds() or self.renew_s)
-        self._lease_until = answer.lease_end_time.ToNanoseconds() / 1e9 if answer.lease_holder else 0.0
+        self._note_lease(answer.lease_holder, answer.lease_end_time.ToNanoseconds() / 1e9)
         self.registered.set()
         self._tell(answer.findings)
-        await self._decide(in_rotation=state.in_rotation)
+        self._fit = state.in_rotation
+        await self._decide()
         return True
 
     def _tell(self, findings: Iterable[toolchain_pb2.Finding]) -> None:
@@ -142,16 +148,22 @@ class Registration:
         except DecodeError:
             _LOG.warning("lease_unreadable")
             return
-        self._lease_until = lease.end_time.ToNanoseconds() / 1e9 if lease.holder else 0.0
-        await self._decide(in_rotation=True)
+        self._note_lease(lease.holder, lease.end_time.ToNanoseconds() / 1e9)
+        await self._decide()
 
     @property
     def leased(self) -> bool:
         """A person has the board."""
-        return time.time() < self._lease_until
+        if not self._lease_until:
+            return False
+        return time.monotonic() - self._lease_heard < _NEWS_S or time.time() < self._lease_until
 
-    async def _decide(self, in_rotation: bool) -> None:
-        wanted = in_rotation and not self.leased
+    def _note_lease(self, holder: str, until: float) -> None:
+        self._lease_until = until if holder else 0.0
+        self._lease_heard = time.monotonic()
+
+    async def _decide(self) -> None:
+        wanted = self._fit and not self.leased
         if self._gate is None or wanted == self._open:
             return
         self._open = wanted

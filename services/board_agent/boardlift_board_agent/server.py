@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import structlog
-from boardlift.errors import InvalidInputError
+from boardlift.errors import InvalidInputError, UnavailableError
 from boardlift.v1 import artifact_pb2_grpc, board_agent_pb2, board_agent_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
 from boardlift_servicekit import messaging
 from boardlift_servicekit.artifact_service import SERVICE as ARTIFACT_SERVICE
@@ -234,12 +234,22 @@ def read_labels(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 async def _work_for_orchestrator(own: Settings, agent: Agent, store: ArtifactStore, channel: Any) -> None:
+    """Register and pull until cancelled.
+
+    Raises:
+        UnavailableError: NATS_CLOSED: without it the board would go on to say that it takes work, and take none.
+    """
     registration = Registration(agent, channel)
     registration.start()
     client = dispatcher = None
+    closed = asyncio.Event()
+
+    async def on_closed() -> None:
+        closed.set()
+
     try:
         if own.nats and own.mode == PULL:
-            options: dict[str, Any] = {"inbox_prefix": f"_INBOX_{own.board_id}"}
+            options: dict[str, Any] = {"inbox_prefix": f"_INBOX_{own.board_id}", "closed_cb": on_closed}
             if own.nats_credentials:
                 options["user_credentials"] = str(own.nats_credentials)
             client = await messaging.connect(list(own.nats), f"board-{own.board_id}", **options)
@@ -247,14 +257,19 @@ async def _work_for_orchestrator(own: Settings, agent: Agent, store: ArtifactSto
             names = (messaging.board_consumer(own.board_id), messaging.pool_consumer(own.target))
             dispatcher = Dispatcher(client, store, QueueRunner(agent), worker=own.board_id, consumers=names, slots=1)
             await client.subscribe(f"ctl.board.{own.board_id}", cb=registration.on_lease)
-            await dispatcher.start()
             await registration.hold(dispatcher)
+            await dispatcher.start()
             _LOG.info("pulling", consumers=names)
-        await asyncio.Event().wait()
+        await closed.wait()
+        raise UnavailableError(
+            "NATS has closed the connection for good.",
+            reason="NATS_CLOSED",
+            remedy="Look at the nats-server's log; renew BOARDLIFT_NATS_CREDENTIALS if they have expired.",
+        )
     finally:
         if dispatcher is not None:
             await dispatcher.stop()
-        if own.mode == DIAL:
+        if client is None or client.is_closed:
             await registration.leave()
         else:
             await registration.stop(client)
