@@ -17,10 +17,11 @@ from boardlift_transform.edit_graph import Array
 from boardlift_transform.inspect import summarise
 from boardlift_transform.load_model import load_model
 from boardlift_transform.passes import PASSES
-from boardlift_transform.plan import Request, plan
+from boardlift_transform.plan import plan
 from boardlift_transform.record_steps import StepRecorder
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.render_text import plain, plan_text, refusal_text, result_data, result_text, summary_text
+from boardlift_transform.request import Request
 from boardlift_transform.runner import run_plan
 from boardlift_transform.targets import find_target
 

@@ -19,8 +19,9 @@ from boardlift_transform.convert_diff import graph_diff
 from boardlift_transform.equivalence import OutputComparison
 from boardlift_transform.io_map import INPUT, IoEntry
 from boardlift_transform.passes._base import Pass
-from boardlift_transform.plan import PlannedPass, Request
+from boardlift_transform.plan import PlannedPass
 from boardlift_transform.refusal import Refusal
+from boardlift_transform.request import Request
 from boardlift_transform.runner import PassReport
 
 MAX_CHANGES = 500

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from boardlift_transform.inspect import ModelSummary
-from boardlift_transform.passes import (
-    PASSES,
-    PASSES_BY_ID,
-    expand_quantised,
-    replace_foreign,
-    strip_dynamic_quantisation,
-)
+from boardlift_transform.passes import expand_quantised, replace_foreign, strip_dynamic_quantisation
 from boardlift_transform.refusal import Refusal
+from boardlift_transform.request import INT8, INT16, Request, refuse_request
 from boardlift_transform.targets import TargetProfile
 
-INT16, INT8 = "int16", "int8"
 STRIPPERS = ("expand-quantised", "strip-dynamic-quantisation", "strip-quantisation")
 """Passes that make another model of a quantised one: what comes before them is not equal to what comes after."""
 QUANTISED = (
@@ -27,25 +21,39 @@ QUANTISED = (
 
 
 @dataclass(frozen=True)
-class Request:
-    """What a caller wants done."""
+class Asked:
+    """All that a step may decide by: the target, the model, the request."""
 
-    outputs: Sequence[str] = ()
-    """Outputs to keep; empty keeps all."""
-    input_shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Static shapes of inputs."""
-    frozen_inputs: Mapping[str, Any] = field(default_factory=dict)
-    """Inputs to turn into constants, with their values."""
-    passes: Sequence[tuple[str, Mapping[str, Any]]] = ()
-    """Passes to run in this order, with parameters; empty lets the plan choose."""
-    skip_passes: Sequence[str] = ()
-    """Passes that must not run."""
-    precision: str = ""
-    """`int8`, `int16` or empty for both."""
-    opset: int = 0
-    """Operator set to end at; 0 takes the target's."""
-    keep_foreign_domains: bool = False
-    """Leave operators of foreign domains in the graph instead of refusing them."""
+    target: TargetProfile
+    """What the model is made for."""
+    summary: ModelSummary
+    """The model as it came."""
+    request: Request
+    """What the caller wants."""
+
+    @property
+    def opset(self) -> int:
+        """Operator set to end at."""
+        return self.request.opset or self.target.opset
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the default plan: a pass, why and when it runs, with what."""
+
+    id: str
+    """Pass id."""
+    reason: str | Callable[[Asked], str]
+    """Why it is there."""
+    when: Callable[[Asked], bool] = lambda _: True
+    """True where it runs; without one, always."""
+    parameters: Callable[[Asked], Mapping[str, Any]] = lambda _: {}
+    """Parameters of the pass; without one, none."""
+
+    def planned(self, asked: Asked) -> PlannedPass:
+        """This step for one request."""
+        reason = self.reason if isinstance(self.reason, str) else self.reason(asked)
+        return PlannedPass(self.id, reason, self.parameters(asked))
 
 
 @dataclass(frozen=True)
@@ -72,170 +80,165 @@ class Plan:
 
 def plan(target: TargetProfile, summary: ModelSummary, request: Request) -> Plan:
     """Choose the steps for a model."""
-    refusals = _refusals(summary, request)
+    refusals = refuse_request(summary, request)
     if request.passes:
         steps = [PlannedPass(pass_id, "asked for", parameters) for pass_id, parameters in request.passes]
     else:
-        steps = _chosen(target, summary, request)
+        asked = Asked(target, summary, request)
+        steps = [step.planned(asked) for step in STEPS if step.when(asked)]
     skipped = set(request.skip_passes)
     return Plan(tuple(s for s in steps if s.id not in skipped), tuple(refusals))
 
 
-def _refusals(summary: ModelSummary, request: Request) -> list[Refusal]:
-    found = []
-    for pass_id in [p for p, _ in request.passes] + list(request.skip_passes):
-        if pass_id not in PASSES_BY_ID:
-            known = ", ".join(p.id for p in PASSES)
-            found.append(
-                Refusal(
-                    "PASS_UNKNOWN", f"no pass named {pass_id!r}", remedy=f"passes: {known}", metadata={"pass": pass_id}
-                )
-            )
-    if request.precision not in ("", INT8, INT16):
-        found.append(
-            Refusal("PRECISION_UNKNOWN", f"no precision {request.precision!r}", remedy="int8, int16 or empty for both")
-        )
-    unknown = {op: node for op, node in summary.foreign.items() if op.partition("::")[0] not in replace_foreign.DOMAINS}
-    if unknown and not request.keep_foreign_domains and summary.functions == 0:
-        operator, node = next(iter(unknown.items()))
-        found.append(
-            Refusal(
-                "FOREIGN_DOMAIN",
-                f"node {node} is {operator}, an operator that neither ONNX nor onnxruntime has"
-                + (f"; all of them: {', '.join(sorted(unknown))[:300]}" if len(unknown) > 1 else ""),
-                remedy="export without custom operators, or cut the model in front of it (onnx.utils.extract_model)",
-                metadata={"node": node, "operators": ",".join(sorted(unknown))},
-            )
-        )
-    return found
+def _has(operators: Collection[str]) -> Callable[[Asked], bool]:
+    """The model has one of these operators; what a local function holds is not known before it is inlined."""
+    return lambda a: a.summary.functions > 0 or not a.summary.operators.keys().isdisjoint(operators)
 
 
-def _chosen(target: TargetProfile, summary: ModelSummary, request: Request) -> list[PlannedPass]:
-    steps: list[PlannedPass] = []
-    opset = request.opset or target.opset
-    if summary.functions:
-        steps.append(PlannedPass("inline-functions", f"{summary.functions} local functions"))
-    steps.append(
-        PlannedPass(
-            "fix-dynamic-dims", "the tool takes static shapes only", {"input_shapes": dict(request.input_shapes)}
-        )
-    )
-    if request.frozen_inputs:
-        steps.append(
-            PlannedPass("freeze-inputs", "inputs were given as constants", {"values": dict(request.frozen_inputs)})
-        )
-    if request.outputs:
-        steps.append(PlannedPass("cut-outputs", "outputs were chosen", {"outputs": list(request.outputs)}))
-    kinds = {op.split("::")[-1] for op in summary.operators}
-    if summary.functions or kinds & QUANTISED:
-        steps += [PlannedPass(name, "the tool quantises float models only") for name in STRIPPERS]
-    if summary.functions or replace_foreign.is_needed(summary.operators, summary.opset):
-        keep = {"keep": request.keep_foreign_domains}
-        steps.append(PlannedPass("replace-foreign", "the tool knows ONNX's own operators only", keep))
-    steps.append(PlannedPass("fold-constants", "shape arithmetic must be gone before conversion"))
-    for name, operators, reason in _CONTROL_FLOW:
-        if summary.functions or operators & set(summary.operators):
-            steps.append(PlannedPass(name, reason))
-    steps.append(PlannedPass("cast-to-float32", "the tool takes float32 only"))
-    if summary.opset < min(opset, 11):
-        steps.append(PlannedPass("upgrade-opset", f"opset {summary.opset} -> {opset}", {"opset": opset}))
-    steps.append(
-        PlannedPass(
-            "downgrade-opset",
-            f"opset {summary.opset} / IR {summary.ir_version} -> {opset} / {target.ir_version}",
-            {"opset": opset, "ir_version": target.ir_version},
-        )
-    )
-    trusted = {"trust_shapes": True}
-    steps.append(PlannedPass("fold-constants", "what the conversion added", trusted))
-    for name, reason in _TARGET_STEPS:
-        if name not in PASSES_BY_ID:
-            continue
-        if name in ("wrap-inputs", "wrap-outputs") and not target.wrap_io:
-            continue
-        if name in ("keep-int16", "matmul-to-products", "shuffle-conv-transpose") and request.precision != INT16:
-            continue
-        if name == "unroll-recurrent":
-            if unrolled := sorted(_UNROLLED & set(summary.operators)):
-                steps.append(PlannedPass(name, reason, {"operators": unrolled}))
-            continue
-        if name == "undilate-conv":
-            steps.append(PlannedPass(name, reason, {"always": request.precision == INT16}))
-            continue
-        if name == "buffer-max-pool" and request.precision == INT8:
-            continue
-        if name == "split-wide-head":
-            if request.precision == INT8 or not target.wide_head_channels:
-                continue
-            steps.append(PlannedPass(name, reason, {"channels": target.wide_head_channels}))
-            continue
-        if name in ("split-depth-to-space", "softmax-on-last-axis", "ungroup-norm"):
-            steps.append(PlannedPass(name, reason, {"precision": request.precision}))
-            continue
-        steps.append(PlannedPass(name, reason, trusted if name == "fold-constants" else {}))
-    return steps
+def _quantised(asked: Asked) -> bool:
+    kinds = {operator.split("::")[-1] for operator in asked.summary.operators}
+    return asked.summary.functions > 0 or not kinds.isdisjoint(QUANTISED)
+
+
+def _foreign(asked: Asked) -> bool:
+    return asked.summary.functions > 0 or replace_foreign.is_needed(asked.summary.operators, asked.summary.opset)
+
+
+def _int16(asked: Asked) -> bool:
+    return asked.request.precision == INT16
+
+
+def _not_int8(asked: Asked) -> bool:
+    return asked.request.precision != INT8
+
+
+def _wrapped(asked: Asked) -> bool:
+    return asked.target.wrap_io
+
+
+def _unrolled(asked: Asked) -> list[str]:
+    return sorted(_UNROLLED & asked.summary.operators.keys())
+
+
+def _conversion(asked: Asked) -> str:
+    before, target = asked.summary, asked.target
+    return f"opset {before.opset} / IR {before.ir_version} -> {asked.opset} / {target.ir_version}"
+
+
+def _precision(asked: Asked) -> dict[str, Any]:
+    return {"precision": asked.request.precision}
+
+
+def _trusted(_: Asked) -> dict[str, Any]:
+    return {"trust_shapes": True}
 
 
 _UNROLLED = frozenset({"RNN"})
 """Recurrent operators that the tool refuses; it unrolls GRU and LSTM itself, and better (see the pass)."""
-_CONTROL_FLOW: tuple[tuple[str, frozenset[str], str], ...] = (
-    ("unroll-loop", frozenset({"Loop", "Scan"}), "the tool has no control flow"),
-    (
-        "replace-sequences",
-        frozenset({"SequenceConstruct", "SequenceEmpty", "SplitToSequence"}),
-        "the tool knows tensors only",
-    ),
-    ("if-to-where", frozenset({"If", "Loop", "Scan"}), "the tool has no control flow"),
-)
 
-_TARGET_STEPS: tuple[tuple[str, str], ...] = (
-    ("eliminate-dead", "leftovers split subgraphs"),
-    ("replace-nan-tests", "the tool takes no IsNaN and no IsInf"),
-    ("tame-constants", "infinite constants poison calibration"),
-    ("normalize-details", "small things kill the tool late"),
-    ("suit-cpu-kernels", "kernels on the board's CPU take fewer forms than onnxruntime"),
-    ("replace-mean", "the runtime has no Mean"),
-    ("split-joint-heads", "with five axes the tool stores one channel padded to 128"),
-    ("merge-matmul-add", "one row instead of two"),
-    ("fold-batchnorm", "one row less per layer"),
-    ("unroll-recurrent", "the tool has no RNN"),
-    ("wire-gru-state", "the tool dies on a GRU whose state is not read"),
-    ("trim-inputs", "the tool dies on an LSTM whose initial states are named and empty"),
-    ("fuse-depth-to-space", "a 6-D pixel shuffle runs on the CPU"),
-    ("ungroup-norm", "a Reshape into groups moves the whole map"),
-    ("wrap-inputs", "the runtime feeds 4-D feature maps"),
-    ("wrap-outputs", "the runtime reads 4-D tensors"),
-    ("lift-to-4d", "keeps the calibrator's batch of 8 and 3-D Conv on the BPU"),
-    ("matmul-to-conv", "a constant matrix is 2.8 times faster as 1x1 Conv, and stays int16"),
-    ("matmul-to-products", "a MatMul of two feature maps falls back to int8 under int16"),
-    ("turn-prelu", "the tool takes slopes along the channels only"),
-    ("decompose-activation", "the tool's tables know one HardSigmoid and one Selu only"),
-    ("eliminate-dead", "moves that now cancel"),
-    ("features-to-channels", "laid out by tokens, one channel is padded to 8"),
-    ("merge-moves", "every move copies, those over heads most of all"),
-    ("fold-channel-add", "bias of the new Conv"),
-    ("fold-conv-transpose", "the tool folds an Add into a grouped ConvTranspose wrongly"),
-    ("fold-stride", "a stride over one signal is computed at stride 1"),
-    ("replace-average-pool", "padded AveragePool is wrong on the border, a wide one coarse"),
-    ("undilate-conv", "a dilated Conv with a stride runs on the CPU, and any dilated one in int8 under int16"),
-    ("shuffle-conv-transpose", "every ConvTranspose falls back to int8 under int16"),
-    ("crop-conv-transpose", "a ConvTranspose with uneven padding or holes runs on the CPU or not at all"),
-    ("balance-padding", "end-heavy padding is wrong under int16"),
-    ("keep-int16", "pools and strided depthwise layers fall back to int8 under int16"),
-    ("replace-min", "Min runs on the CPU"),
-    ("replace-neg", "Neg runs on the CPU"),
-    ("split-broadcast", "Expand and Tile over two axes run on the CPU"),
-    ("split-reductions", "reductions over several axes run on the CPU"),
-    ("replace-moves", "reversed slices and reflecting pads run on the CPU"),
-    ("slice-gather", "the code of a Gather of something computed dies in the simulator"),
-    ("replace-upsample", "nearest upsampling by 3 runs on the CPU"),
-    ("split-depth-to-space", "any block but 2 is stored with one channel padded to 64 or 128"),
-    ("softmax-on-last-axis", "the BPU computes Softmax on axis 3 and ArgMax on axis 1"),
-    ("split-clip", "a Clip that the tool takes for a threshold is lost where another one is in force"),
-    ("split-wide-head", "a wide last layer falls back to int8 under int16"),
-    ("buffer-max-pool", "an unpadded MaxPool of what enters the BPU is wrong under int16"),
-    ("buffer-cast", "a Cast makes steps of 1, also for what is joined with it; two in a row are dropped"),
-    ("free-batch", "a literal batch of 1 makes calibration 4 to 6 times slower"),
-    ("fold-constants", "shapes of everything new"),
-    ("eliminate-dead", "moves that now cancel"),
+STEPS: tuple[Step, ...] = (
+    Step("inline-functions", lambda a: f"{a.summary.functions} local functions", lambda a: a.summary.functions > 0),
+    Step(
+        "fix-dynamic-dims",
+        "the tool takes static shapes only",
+        parameters=lambda a: {"input_shapes": dict(a.request.input_shapes)},
+    ),
+    Step(
+        "freeze-inputs",
+        "inputs were given as constants",
+        lambda a: bool(a.request.frozen_inputs),
+        lambda a: {"values": dict(a.request.frozen_inputs)},
+    ),
+    Step(
+        "cut-outputs",
+        "outputs were chosen",
+        lambda a: bool(a.request.outputs),
+        lambda a: {"outputs": list(a.request.outputs)},
+    ),
+    *(Step(stripper, "the tool quantises float models only", _quantised) for stripper in STRIPPERS),
+    Step(
+        "replace-foreign",
+        "the tool knows ONNX's own operators only",
+        _foreign,
+        lambda a: {"keep": a.request.keep_foreign_domains},
+    ),
+    Step("fold-constants", "shape arithmetic must be gone before conversion"),
+    Step("unroll-loop", "the tool has no control flow", _has({"Loop", "Scan"})),
+    Step(
+        "replace-sequences",
+        "the tool knows tensors only",
+        _has({"SequenceConstruct", "SequenceEmpty", "SplitToSequence"}),
+    ),
+    Step("if-to-where", "the tool has no control flow", _has({"If", "Loop", "Scan"})),
+    Step("cast-to-float32", "the tool takes float32 only"),
+    Step(
+        "upgrade-opset",
+        lambda a: f"opset {a.summary.opset} -> {a.opset}",
+        lambda a: a.summary.opset < min(a.opset, 11),
+        lambda a: {"opset": a.opset},
+    ),
+    Step("downgrade-opset", _conversion, parameters=lambda a: {"opset": a.opset, "ir_version": a.target.ir_version}),
+    Step("fold-constants", "what the conversion added", parameters=_trusted),
+    Step("eliminate-dead", "leftovers split subgraphs"),
+    Step("replace-nan-tests", "the tool takes no IsNaN and no IsInf"),
+    Step("tame-constants", "infinite constants poison calibration"),
+    Step("normalize-details", "small things kill the tool late"),
+    Step("suit-cpu-kernels", "kernels on the board's CPU take fewer forms than onnxruntime"),
+    Step("replace-mean", "the runtime has no Mean"),
+    Step("split-joint-heads", "with five axes the tool stores one channel padded to 128"),
+    Step("merge-matmul-add", "one row instead of two"),
+    Step("fold-batchnorm", "one row less per layer"),
+    Step(
+        "unroll-recurrent", "the tool has no RNN", lambda a: bool(_unrolled(a)), lambda a: {"operators": _unrolled(a)}
+    ),
+    Step("wire-gru-state", "the tool dies on a GRU whose state is not read"),
+    Step("trim-inputs", "the tool dies on an LSTM whose initial states are named and empty"),
+    Step("fuse-depth-to-space", "a 6-D pixel shuffle runs on the CPU"),
+    Step("ungroup-norm", "a Reshape into groups moves the whole map", parameters=_precision),
+    Step("wrap-inputs", "the runtime feeds 4-D feature maps", _wrapped),
+    Step("wrap-outputs", "the runtime reads 4-D tensors", _wrapped),
+    Step("lift-to-4d", "keeps the calibrator's batch of 8 and 3-D Conv on the BPU"),
+    Step("matmul-to-conv", "a constant matrix is 2.8 times faster as 1x1 Conv, and stays int16"),
+    Step("matmul-to-products", "a MatMul of two feature maps falls back to int8 under int16", _int16),
+    Step("turn-prelu", "the tool takes slopes along the channels only"),
+    Step("decompose-activation", "the tool's tables know one HardSigmoid and one Selu only"),
+    Step("eliminate-dead", "moves that now cancel"),
+    Step("features-to-channels", "laid out by tokens, one channel is padded to 8"),
+    Step("merge-moves", "every move copies, those over heads most of all"),
+    Step("fold-channel-add", "bias of the new Conv"),
+    Step("fold-conv-transpose", "the tool folds an Add into a grouped ConvTranspose wrongly"),
+    Step("fold-stride", "a stride over one signal is computed at stride 1"),
+    Step("replace-average-pool", "padded AveragePool is wrong on the border, a wide one coarse"),
+    Step(
+        "undilate-conv",
+        "a dilated Conv with a stride runs on the CPU, and any dilated one in int8 under int16",
+        parameters=lambda a: {"always": _int16(a)},
+    ),
+    Step("shuffle-conv-transpose", "every ConvTranspose falls back to int8 under int16", _int16),
+    Step("crop-conv-transpose", "a ConvTranspose with uneven padding or holes runs on the CPU or not at all"),
+    Step("balance-padding", "end-heavy padding is wrong under int16"),
+    Step("keep-int16", "pools and strided depthwise layers fall back to int8 under int16", _int16),
+    Step("replace-min", "Min runs on the CPU"),
+    Step("replace-neg", "Neg runs on the CPU"),
+    Step("split-broadcast", "Expand and Tile over two axes run on the CPU"),
+    Step("split-reductions", "reductions over several axes run on the CPU"),
+    Step("replace-moves", "reversed slices and reflecting pads run on the CPU"),
+    Step("slice-gather", "the code of a Gather of something computed dies in the simulator"),
+    Step("replace-upsample", "nearest upsampling by 3 runs on the CPU"),
+    Step(
+        "split-depth-to-space", "any block but 2 is stored with one channel padded to 64 or 128", parameters=_precision
+    ),
+    Step("softmax-on-last-axis", "the BPU computes Softmax on axis 3 and ArgMax on axis 1", parameters=_precision),
+    Step("split-clip", "a Clip that the tool takes for a threshold is lost where another one is in force"),
+    Step(
+        "split-wide-head",
+        "a wide last layer falls back to int8 under int16",
+        lambda a: _not_int8(a) and a.target.wide_head_channels > 0,
+        lambda a: {"channels": a.target.wide_head_channels},
+    ),
+    Step("buffer-max-pool", "an unpadded MaxPool of what enters the BPU is wrong under int16", _not_int8),
+    Step("buffer-cast", "a Cast makes steps of 1, also for what is joined with it; two in a row are dropped"),
+    Step("free-batch", "a literal batch of 1 makes calibration 4 to 6 times slower"),
+    Step("fold-constants", "shapes of everything new", parameters=_trusted),
+    Step("eliminate-dead", "moves that now cancel"),
 )

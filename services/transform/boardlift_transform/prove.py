@@ -24,8 +24,9 @@ from boardlift_transform.io_map import INPUT, IoEntry, feed_new, io_map, per_sam
 from boardlift_transform.load_model import LoadedModel
 from boardlift_transform.passes import PASSES_BY_ID
 from boardlift_transform.passes._base import BIT_EXACT
-from boardlift_transform.plan import Plan, PlannedPass, Request
+from boardlift_transform.plan import Plan, PlannedPass
 from boardlift_transform.refusal import Refusal
+from boardlift_transform.request import Request
 from boardlift_transform.runner import find_guilty, run_plan
 from boardlift_transform.samples import random_samples
 

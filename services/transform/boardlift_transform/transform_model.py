@@ -18,11 +18,12 @@ from boardlift_transform.edit_graph import Array
 from boardlift_transform.inspect import ModelSummary, TensorSpec, spec_of, summarise
 from boardlift_transform.io_map import IoEntry, snippet
 from boardlift_transform.load_model import LoadedModel, load_model
-from boardlift_transform.plan import Plan, PlannedPass, Request, plan
+from boardlift_transform.plan import Plan, PlannedPass, plan
 from boardlift_transform.prove import WRONG, Proof, Subject, draw_samples, open_original, prove
 from boardlift_transform.prove_quantised import find_float, measure_against_original, steps_to_strip
 from boardlift_transform.record_steps import StepRecorder
 from boardlift_transform.refusal import Refusal
+from boardlift_transform.request import Request
 from boardlift_transform.runner import Listener, PassReport, run_plan
 from boardlift_transform.targets import find_target
 from boardlift_transform.write_model import write_model
