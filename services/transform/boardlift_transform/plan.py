@@ -116,10 +116,6 @@ def _wrapped(asked: Asked) -> bool:
     return asked.target.wrap_io
 
 
-def _unrolled(asked: Asked) -> list[str]:
-    return sorted(_UNROLLED & asked.summary.operators.keys())
-
-
 def _conversion(asked: Asked) -> str:
     before, target = asked.summary, asked.target
     return f"opset {before.opset} / IR {before.ir_version} -> {asked.opset} / {target.ir_version}"
@@ -189,7 +185,10 @@ STEPS: tuple[Step, ...] = (
     Step("merge-matmul-add", "one row instead of two"),
     Step("fold-batchnorm", "one row less per layer"),
     Step(
-        "unroll-recurrent", "the tool has no RNN", lambda a: bool(_unrolled(a)), lambda a: {"operators": _unrolled(a)}
+        "unroll-recurrent",
+        "the tool has no RNN",
+        lambda a: _has(_UNROLLED)(a),
+        lambda _: {"operators": sorted(_UNROLLED)},
     ),
     Step("wire-gru-state", "the tool dies on a GRU whose state is not read"),
     Step("trim-inputs", "the tool dies on an LSTM whose initial states are named and empty"),

@@ -55,6 +55,7 @@ def test_what_depends_on_the_operators() -> None:
 def test_a_local_function_may_hold_anything() -> None:
     more = _ids(_summary(functions=1)) - _ids(_summary())
     assert {"inline-functions", "unroll-loop", "replace-sequences", "strip-quantisation", "replace-foreign"} <= more
+    assert "unroll-recurrent" in more
 
 
 def test_what_depends_on_the_target_and_the_request() -> None:
