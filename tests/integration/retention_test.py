@@ -16,6 +16,8 @@ from boardlift.errors import BoardliftError, from_rpc_error
 from boardlift.v1 import artifact_pb2, job_pb2, job_pb2_grpc, toolchain_pb2, toolchain_pb2_grpc
 from boardlift_servicekit import channels
 from boardlift_servicekit.artifacts import LocalStore, RemoteStore
+from boardlift_servicekit.buckets import Bucket
+from boardlift_servicekit.messaging import connect
 from boardlift_servicekit.sweep_store import list_objects
 from support import jobs
 from support.persist import persist, submit, wait_for_end
@@ -125,6 +127,25 @@ async def test_a_job_s_files_live_as_long_as_the_job_and_no_longer(channel: Any,
     dataset = await jobs.upload(channel, tmp_path / "c2", b"samples")
     again = await jobs.wait_ended(channel, (await jobs.create(channel, jobs.spec(dataset, "twins"))).id)
     assert again.state == SUCCEEDED
+
+
+async def test_nothing_is_swept_while_a_job_can_t_be_read(channel: Any, stack: Stack, tmp_path: Path) -> None:
+    store, client = store_of(stack), await connect(stack.nats_url, "test")
+    records = Bucket(client, client.jetstream(), "JOB")
+    await records.put("of-a-newer-release", b'{"state": "unheard of"}')
+    try:
+        named = await jobs.upload(channel, tmp_path / "c", b"named by the job that nobody here can read")
+        let_weeks_go_by(store)
+        await until(lambda: "JOBS_UNREADABLE" in stack.servers[0].log.read_text())
+        await asyncio.sleep(1.0)  # three sweeps
+        assert store.has(named.sha256)
+        assert "JOBS_UNREADABLE" in {finding.code for finding in (await info_of(channel)).findings}
+        done = await jobs.wait_ended(channel, (await jobs.create(channel, jobs.spec(named, "beside"))).id)
+        assert done.state == SUCCEEDED  # and all other jobs go on
+    finally:
+        await records.remove("of-a-newer-release")
+        await client.close()
+    await next_sweep(channel)
 
 
 async def test_a_job_that_has_not_ended_is_not_removed(channel: Any, tmp_path: Path) -> None:

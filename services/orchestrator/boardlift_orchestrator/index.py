@@ -6,9 +6,13 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+import structlog
+from boardlift.errors import DataLossError
 from boardlift_servicekit.buckets import REMOVAL_S, Bucket, Entry
 
 from boardlift_orchestrator.record import JobRecord, JobState, StageState, decode_record
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class JobLine:
     """True while it has a stage at the stage services, queued or running."""
     board: bool = False
     """True while it has a stage at a board, queued or running."""
+    stopped: bool = False
+    """True when a stage was stopped that somebody had begun."""
 
     @property
     def active(self) -> bool:
@@ -58,6 +64,7 @@ def job_line(job: JobRecord) -> JobLine:
         held=job.held,
         front=False in at,
         board=True in at,
+        stopped=any(stage.state is StageState.CANCELLED and stage.worker for stage in job.stages),
     )
 
 
@@ -68,12 +75,13 @@ class JobIndex:
         """Index the records in `jobs`."""
         self._jobs = jobs
         self._lines: dict[str, JobLine] = {}
+        self._unreadable: set[str] = set()
         self._revision = 0
         self._looked = 0.0
         self._lock = asyncio.Lock()
 
     async def lines(self) -> list[JobLine]:
-        """Return all jobs, in no order.
+        """Return all jobs, in no order, but those that are `unreadable`.
 
         Raises:
             UnavailableError: NATS does not answer.
@@ -81,16 +89,32 @@ class JobIndex:
         async with self._lock:
             begun = time.time()
             if not 0 <= begun - self._looked < REMOVAL_S / 2:  # away for long: marks of removals may have come and gone
-                self._lines, self._revision = {}, 0
+                self._lines, self._unreadable, self._revision = {}, set(), 0
             changed: dict[str, Entry] = {}
             removed: set[str] = set()
             self._revision = await self._jobs.changes(changed, self._revision, removed)
             for entry in changed.values():
-                self._lines[entry.key] = job_line(decode_record(entry.value))
+                self._take(entry)
             for key in removed:
                 self._lines.pop(key, None)
+                self._unreadable.discard(key)
             self._looked = begun
             return list(self._lines.values())
+
+    @property
+    def unreadable(self) -> frozenset[str]:
+        """Jobs whose records could not be read at the last look: what they name is not known."""
+        return frozenset(self._unreadable)
+
+    def _take(self, entry: Entry) -> None:
+        """Note a changed record; one that can't be read must not hide all others."""
+        try:
+            self._lines[entry.key] = job_line(decode_record(entry.value))
+            self._unreadable.discard(entry.key)
+        except DataLossError as error:
+            _log.error("job_unreadable", job=entry.key, error=error.metadata["cause"])
+            self._lines.pop(entry.key, None)
+            self._unreadable.add(entry.key)
 
     def forget(self, job_id: str) -> None:
         """Drop the line of a job that turned out to be gone: its removal was not seen in time."""

@@ -32,3 +32,18 @@ async def test_a_removal_is_seen_even_when_its_mark_has_gone_meanwhile(lab: Dial
     assert {line.id for line in await index.lines()} == {"stays", "vanishes"}  # what an index that slept believes
     index._looked -= REMOVAL_S
     assert {line.id for line in await index.lines()} == {"stays"}
+
+
+async def test_a_record_that_can_t_be_read_hides_no_other_and_is_named(lab: DialLab) -> None:
+    jobs = lab.buckets.jobs
+    for name in ("a", "z"):
+        await jobs.put(name, encode_record(JobRecord(name, Ref("0" * 64), 1.0, 2.0, (Stage("ingest"),))))
+        if name == "a":
+            await jobs.put("newer", b'{"state": "a state of a newer release"}')
+    index = JobIndex(jobs)
+    for _ in range(2):
+        assert {line.id for line in await index.lines()} == {"a", "z"}
+        assert index.unreadable == {"newer"}
+    await jobs.put("newer", encode_record(JobRecord("newer", Ref("0" * 64), 1.0, 2.0, (Stage("ingest"),))))
+    assert {line.id for line in await index.lines()} == {"a", "newer", "z"}
+    assert not index.unreadable

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
+from boardlift.errors import DataLossError
+
 MAX_RECORD_BYTES: Final = 60_000
 _MAX_EVIDENCE: Final = 8
 _MAX_TEXT: Final = 400
@@ -194,13 +196,25 @@ def encode_record(job: JobRecord) -> bytes:
 
 
 def decode_record(data: bytes) -> JobRecord:
-    """Read a record as written by `encode_record`; fields of a newer release are left out."""
-    raw = json.loads(data)
-    raw["stages"] = tuple(_stage(item) for item in raw["stages"])
-    raw["spec"] = _ref(raw["spec"])
-    raw["state"] = JobState(raw["state"])
-    raw["error"] = _failure(raw["error"])
-    return JobRecord(**_known(JobRecord, raw))
+    """Read a record as written by `encode_record`; fields of a newer release are left out.
+
+    Raises:
+        DataLossError: RECORD_UNREADABLE.
+    """
+    try:
+        raw = json.loads(data)
+        raw["stages"] = tuple(_stage(item) for item in raw["stages"])
+        raw["spec"] = _ref(raw["spec"])
+        raw["state"] = JobState(raw["state"])
+        raw["error"] = _failure(raw["error"])
+        return JobRecord(**_known(JobRecord, raw))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataLossError(
+            "The record of a job can't be read.",
+            reason="RECORD_UNREADABLE",
+            remedy="Run the release of the orchestrator that wrote it.",
+            metadata={"cause": repr(error)[:200]},
+        ) from error
 
 
 def trim_failure(failure: Failure) -> Failure:

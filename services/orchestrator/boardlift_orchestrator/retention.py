@@ -95,13 +95,17 @@ class Retention:
             text = "The artifacts belong to the jobs of another queue; nothing is removed."
             remedy = f"Restore that queue's data, or give its jobs up: remove {_STAMP} from the artifact folder."
             found.append(_finding("STORE_OF_ANOTHER_QUEUE", text, remedy))
+        unreadable = sorted(self._index.unreadable)
+        if unreadable:
+            text = f"{len(unreadable)} jobs can't be read, {unreadable[0]} among them; no artifact is removed."
+            found.append(_finding("JOBS_UNREADABLE", text, "Run the release of the orchestrator that wrote them."))
         return found
 
     async def sweep(self) -> Swept:
         """Remove what is old, once.
 
         Raises:
-            PreconditionError: STORE_OF_ANOTHER_QUEUE; nothing was removed.
+            PreconditionError: STORE_OF_ANOTHER_QUEUE, nothing was removed; JOBS_UNREADABLE, no artifact was.
             UnavailableError: NATS does not answer; what was not looked at stays.
             OSError: The store can't be read; artifacts stay.
         """
@@ -152,6 +156,10 @@ class Retention:
                 known = await asyncio.to_thread(self._references.read, job)
             names[line.id] = known
         self._references.keep_only(set(names))
+        if self._index.unreadable:
+            raise PreconditionError(
+                "Some jobs can't be read, and what they name is not known.", reason="JOBS_UNREADABLE"
+            )
         return names, oldest
 
     async def _make_room(self, names: dict[str, frozenset[str]], bytes_over: int, ended_before: float) -> set[str]:
