@@ -193,6 +193,10 @@ class Engine:
         """Tell a job's watchers something, once in a while under the same name."""
         await publish_note(self._js, event, job_id, name)
 
+    async def stop_again(self, job_id: str) -> None:
+        """Tell whoever still works for a job that has ended to stop: the first word may have been lost."""
+        await publish_stop(self._client, queue_pb2.StopStage(job_id=job_id))
+
     async def on_outcome(self, message: Msg) -> None:
         """Handle a worker's report."""
         try:

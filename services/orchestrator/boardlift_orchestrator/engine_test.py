@@ -33,6 +33,7 @@ class Lab:
     """An engine and what it works on."""
 
     def __init__(self, client: Any, folder: Path) -> None:
+        self.client = client
         self.buckets = Buckets.open(client)
         self.results = Results(LocalStore(folder))
         self.registry = Registry(client, self.buckets, LIMITS)
@@ -99,3 +100,20 @@ async def test_what_may_pass_is_raised_and_the_job_lives(lab: Lab, monkeypatch: 
     monkeypatch.undo()
     await lab.sweeper.sweep()
     await ended(lab, job.id)
+
+
+async def test_a_worker_that_missed_the_end_of_a_job_is_told_again_to_stop(lab: Lab) -> None:
+    heard = await lab.client.subscribe("ctl.job.*")
+    for name, worker, age_s in (("just-now", "w1", 1.0), ("never-begun", "", 1.0), ("long-ago", "w1", 86400.0)):
+        job = await lab.put(f"stop-{name}", held=True)
+        stage = dataclasses.replace(job.stages[0], state=StageState.CANCELLED, attempt=1, worker=worker)
+        stages, ended = (stage, *job.stages[1:]), time.time() - age_s
+        job = dataclasses.replace(job, state=JobState.CANCELLED, held=False, ended=ended, stages=stages)
+        await lab.buckets.jobs.put(job.id, encode_record(job))
+    for _ in range(2):
+        await lab.sweeper.sweep()
+        await lab.client.publish("ctl.job.last-word")
+        told = []
+        while not told or told[-1] != "ctl.job.last-word":
+            told.append((await heard.next_msg(timeout=5)).subject)
+        assert [subject for subject in told if "stop-" in subject] == ["ctl.job.stop-just-now"]

@@ -1,7 +1,8 @@
 """Look after jobs that nothing happens to: one sweeper at a time, under a lease.
 
-Normally it finds nothing. It covers a timer that got lost, a board that died with a task queued for it alone, and
-whatever nobody has thought of: it repeats what the record says, which is harmless.
+Normally it finds nothing. It covers a timer that got lost, a board that died with a task queued for it alone, a worker
+that was away from the queue when it was told to stop, and whatever nobody has thought of: it repeats what the record
+says, which is harmless.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _log = structlog.get_logger(__name__)
 _STEP_S: Final = 2.0
 _RETURN_S: Final = 12.0
 """After an outage of the queue, signs of life are missing until boards have renewed them: they do so every 5 s."""
+_STOP_S: Final = 600.0
+"""Time after a job's end for which its workers are told again to stop."""
 
 
 class Sweeper:
@@ -70,9 +73,11 @@ class Sweeper:
                 _log.exception("sweep_failed")  # the outermost boundary of this task: the next round tries again
 
     async def sweep(self) -> None:
-        """Look at every job that has not ended."""
+        """Look at every job that has not ended, or not long ago."""
         now = time.time()
         for line in await self._index.lines():
+            if line.stopped and line.state.ended and now - line.ended < _STOP_S:
+                await self._engine.stop_again(line.id)
             job = None if line.state.ended else await self._engine.read(line.id)
             if job is None:
                 continue
