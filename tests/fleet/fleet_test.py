@@ -15,18 +15,29 @@ from boardlift_board_agent.fleet import Fleet, FleetPlan
 from boardlift_servicekit import channels
 from boardlift_servicekit.artifacts import LocalStore, RemoteStore
 from boardlift_servicekit.consume import Pace
-from boardlift_servicekit.messaging import connect, publish_task
+from boardlift_servicekit.messaging import RESULT_STREAM, connect, publish_task
+from nats.js.api import RePublish
 from support.stack import Stack, running
 
 BOARDS, STAGES = 200, 1000
 
 
 class Outcomes:
-    """Every outcome that was stored, by job and attempt; a second one for the same attempt counts as double."""
+    """Every outcome that was stored, by job and attempt; a second one for the same attempt counts as double.
+
+    What is sent is not what is stored: a report whose answer comes late is sent again, and the server drops it.
+    """
 
     def __init__(self) -> None:
         self.workers: dict[str, str] = {}
         self.doubles: list[str] = []
+
+    async def listen(self, client: Any) -> None:
+        """Have the server tell what it stores."""
+        js = client.jetstream()
+        config = (await js.stream_info(RESULT_STREAM)).config
+        await js.update_stream(config.evolve(republish=RePublish(src=">", dest="stored.>")))
+        await client.subscribe("stored.res.>", cb=self.take)
 
     async def take(self, message: Any) -> None:
         outcome = queue_pb2.StageOutcome.FromString(message.data)
@@ -56,7 +67,7 @@ async def test_a_fleet_with_random_deaths_loses_nothing_and_shares_fairly(tmp_pa
     with running(bare) as stack:
         channel, client = channels.connect(stack.address), await connect(stack.nats_url, "test")
         outcomes = Outcomes()
-        await client.subscribe("res.>", cb=outcomes.take)
+        await outcomes.listen(client)
         store = RemoteStore(channel, LocalStore(tmp_path / "results"))
         plan = FleetPlan(
             BOARDS,
