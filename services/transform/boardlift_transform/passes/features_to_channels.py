@@ -101,11 +101,9 @@ def _move(group: list[ir.Node], perm: Perm, entries: list[ir.Value], exits: list
         moved = editor.transpose(anchor, value, back, hint=f"{value.name}_tokens")
         for use in readers:
             use.node.replace_input_with(use.idx, moved)
-        maker = moved.producer()
-        if value.is_graph_output() and maker is not None:
+        if value.is_graph_output():  # the group's own readers keep the permuted value
             value.name, moved.name = moved.name, value.name
-            value.replace_all_uses_with(moved, replace_graph_outputs=True)
-            maker.replace_input_with(0, value)
+            editor.graph.outputs[editor.graph.outputs.index(value)] = moved
 
 
 def _anchor(value: ir.Value, before: ir.Node, editor: Editor) -> ir.Value:

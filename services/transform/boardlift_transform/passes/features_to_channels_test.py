@@ -134,3 +134,16 @@ def test_an_output_of_the_group_keeps_name_and_layout() -> None:
     run = run_one_pass(b.model(), "features-to-channels")
     assert run.result.applied and [o.name for o in run.model.graph.output] == ["hidden", "y"]
     assert run.max_rel < 1e-6
+
+
+def test_an_output_that_the_group_reads_itself_stays_permuted_inside() -> None:
+    b = Tokens(11)  # as an encoder's pooler reads the first token of the hidden states, which are an output as well
+    t = b.linear(b.input("x", [1, 1, 5, 6]), 6, 6)
+    b.node("Relu", [t], "hidden")
+    first = b.node("Slice", ["hidden", b.constant([0]), b.constant([1]), b.constant([2])])
+    b.node("Tanh", [b.linear(first, 6, 4)], "y")
+    b.output("hidden", [1, 1, 5, 6])
+    b.output("y", [1, 1, 1, 4])
+    run = run_one_pass(b.model(), "features-to-channels", {"elements": 1})
+    assert run.result.applied and [o.name for o in run.model.graph.output] == ["hidden", "y"]
+    assert run.max_rel < 1e-6
