@@ -1,4 +1,4 @@
-"""A planned restart in the middle of a job: the orchestrator leaves quickly and cleanly, and the job goes on."""
+"""Planned restarts: the orchestrator leaves quickly and cleanly, and the job goes on; a service comes back changed."""
 
 from __future__ import annotations
 
@@ -44,3 +44,22 @@ async def test_a_job_goes_on_after_a_planned_restart(tmp_path: Path) -> None:
     assert ledger.count("transform") == 1  # attached again, not run again
     assert seconds < 8
     assert "Traceback" not in process.log.read_text()
+
+
+@pytest.mark.timeout(90)
+async def test_a_service_that_comes_back_with_other_slots_gets_as_much_work(tmp_path: Path) -> None:
+    with running(Stack(tmp_path, fakes={"FAKE_SLOTS": "1"})) as stack:
+        service, log = stack.services[0], stack.servers[0].log
+        await until_logged(log, '"slots": 1')
+        service.kill()
+        service.environment["FAKE_SLOTS"] = "3"
+        service.start()
+        await until_logged(log, '"slots": 3')
+
+
+async def until_logged(log: Path, text: str) -> None:
+    """Wait until both of the fakes' queues, transform and compiler, have logged a text."""
+    end = time.monotonic() + 30
+    while log.read_text().count(text) < 2:
+        assert time.monotonic() < end, log.read_text()
+        await asyncio.sleep(0.1)

@@ -40,6 +40,7 @@ MEASURED = toolchain_pb2.FIGURE_KIND_MEASURED
 ESTIMATED = toolchain_pb2.FIGURE_KIND_ESTIMATED
 SIMULATED = toolchain_pb2.FIGURE_KIND_SIMULATED
 SECONDS = float(os.environ.get("FAKE_SECONDS", "0.05"))
+SLOTS = int(os.environ.get("FAKE_SLOTS", "4"))
 FAULTS = float(os.environ.get("FAKE_FAULTS", "0"))
 FOLDER = Path(os.environ["FAKE_FOLDER"])
 LEDGER = Path(os.environ["FAKE_LEDGER"])
@@ -70,7 +71,7 @@ class Stages(
         self.executions: Executions[Any] = Executions(FOLDER / "results", store, slots=8, grace_s=5)
 
     async def GetServerInfo(self, request: Any, context: Any) -> Any:
-        return toolchain_pb2.GetServerInfoResponse(name="fakes", slots=4)
+        return toolchain_pb2.GetServerInfoResponse(name="fakes", slots=SLOTS)
 
     async def CancelExecution(self, request: Any, context: Any) -> Any:
         stopped = await self.executions.cancel(request.execution_id)

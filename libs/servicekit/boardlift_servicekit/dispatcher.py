@@ -15,23 +15,23 @@ are shared, and a message too many is given back at once.
 from __future__ import annotations
 
 import asyncio
-import time
+import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Protocol
 
 import grpc
 import structlog
 from boardlift.errors import BoardliftError, CancelledError, InternalError
-from boardlift.v1 import artifact_pb2, job_pb2, queue_pb2, toolchain_pb2
+from boardlift.v1 import artifact_pb2, queue_pb2, toolchain_pb2
 from google.protobuf.message import DecodeError
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from boardlift_servicekit.consume import Consume, Pace, Slots, acknowledge, give_back
+from boardlift_servicekit.event_tap import EventTap
 from boardlift_servicekit.messaging import (
     TASK_STREAM,
     publish_outcome,
-    publish_stage_event,
     publish_started,
 )
 from boardlift_servicekit.names import check_token
@@ -87,12 +87,14 @@ class Dispatcher:
         self._runner = runner
         self._worker = check_token("worker", worker)
         self._refuse = refuse
-        share = Slots(slots)
+        self._slots = Slots(slots)
         self._consumes = [
-            Consume(client, TASK_STREAM, name, self._handle, slots=share, pace=pace) for name in consumers
+            Consume(client, TASK_STREAM, name, self._handle, slots=self._slots, pace=pace) for name in consumers
         ]
+        self._numbers = itertools.count()
         self._running: dict[int, queue_pb2.StageTask] = {}
         self._stopped: set[int] = set()
+        self._stops: dict[int, asyncio.Task[None]] = {}
 
     async def start(self) -> Dispatcher:
         """Begin to take tasks and to listen for stops."""
@@ -106,6 +108,13 @@ class Dispatcher:
         await asyncio.gather(*(consume.stop(grace_s) for consume in self._consumes))
         if not self._client.is_closed:
             await self._control.unsubscribe()
+        for stop in self._stops.values():
+            stop.cancel()
+        await asyncio.gather(*self._stops.values(), return_exceptions=True)
+
+    def resize(self, slots: int) -> None:
+        """Run so many stages at the same time from now on; those in work go on."""
+        self._slots.size = slots
 
     def pause(self) -> None:
         """Take no further task; running ones go on."""
@@ -138,7 +147,7 @@ class Dispatcher:
             _log.info("left_to_somebody_else", job=task.job_id, stage=task.stage, variant=task.variant)
             await give_back(message, _REFUSED_S)
             return
-        key = id(message)
+        key = next(self._numbers)
         self._running[key] = task
         context = {"job": task.job_id, "stage": task.stage, "variant": task.variant, "attempt": task.attempt}
         try:
@@ -153,8 +162,10 @@ class Dispatcher:
         await acknowledge(message)
 
     async def _run(self, task: queue_pb2.StageTask, key: int) -> queue_pb2.StageOutcome:
-        events = _EventTap(self._client, task)
+        events = EventTap(self._client, task)
         try:
+            if key in self._stopped:  # while its start was being reported
+                raise CancelledError("The stage was stopped.")
             result: Any = await self._runner.run(task, events.emit)
             reference = await self._keep(result.SerializeToString(deterministic=True))
         except BoardliftError as error:
@@ -196,65 +207,19 @@ class Dispatcher:
             _log.warning("stop_unreadable")
             return
         for key, task in list(self._running.items()):
-            if key not in self._stopped and is_meant(stop, task):
+            if is_meant(stop, task) and key not in self._stops:  # again if it comes again: the first may have failed
                 self._stopped.add(key)
                 _log.info("stopping_stage", job=task.job_id, stage=task.stage, variant=task.variant)
-                await self._runner.stop(task)
+                self._stops[key] = asyncio.create_task(self._tell(key, task))
 
-
-class _EventTap:
-    """Publishes a stage's events for the job's watchers, thinned out: a log line costs the server a disk write."""
-
-    PROGRESS_S = 0.5
-    LINES_PER_S = 10.0
-    BURST = 40.0
-
-    def __init__(self, client: Client, task: queue_pb2.StageTask) -> None:
-        self._client = client
-        self._task = task
-        self._last_progress = 0.0
-        self._held: toolchain_pb2.Progress | None = None
-        self._allowance = self.BURST
-        self._looked = time.monotonic()
-        self._left_out = 0
-
-    async def emit(self, item: Any) -> None:
-        """Publish an event, hold it back, or count it as left out."""
-        now = time.monotonic()
-        if isinstance(item, toolchain_pb2.Progress):
-            if now - self._last_progress < self.PROGRESS_S:
-                self._held = item
-                return
-            self._last_progress, self._held = now, None
-            await self._publish(progress=item)
-            return
-        self._allowance = min(self.BURST, self._allowance + (now - self._looked) * self.LINES_PER_S)
-        self._looked = now
-        if self._allowance < 1:
-            self._left_out += 1
-            return
-        self._allowance -= 1
-        await self._tell_left_out()
-        await self._publish(log=item)
-
-    async def close(self) -> None:
-        """Publish what was held back."""
-        if self._held is not None:
-            await self._publish(progress=self._held)
-        await self._tell_left_out()
-
-    async def _tell_left_out(self) -> None:
-        if self._left_out:
-            text = f"({self._left_out} lines left out here; the stage's log has them all)"
-            self._left_out = 0
-            await self._publish(log=toolchain_pb2.LogLine(text=text, source="boardlift"))
-
-    async def _publish(self, **event: Any) -> None:
-        if self._client.is_closed:
-            return
-        message = job_pb2.WatchJobResponse(stage=self._task.stage, variant=self._task.variant, **event)
-        message.event_time.GetCurrentTime()
-        await publish_stage_event(self._client, message, self._task.job_id)
+    async def _tell(self, key: int, task: queue_pb2.StageTask) -> None:
+        """Have one attempt end; a service that is slow to answer must not hold up the stops of others."""
+        try:
+            await self._runner.stop(task)
+        except Exception:  # noqa: BLE001 - the outermost boundary of this task: the next stop tries again
+            _log.exception("stop_failed", job=task.job_id, stage=task.stage, variant=task.variant)
+        finally:
+            del self._stops[key]
 
 
 def is_meant(stop: queue_pb2.StopStage, task: queue_pb2.StageTask) -> bool:

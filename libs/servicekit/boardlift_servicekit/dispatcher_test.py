@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from boardlift.errors import BoardliftError, CancelledError, InternalError, InvalidInputError, UnavailableError
-from boardlift.v1 import compiler_pb2, job_pb2, queue_pb2, toolchain_pb2
+from boardlift.v1 import compiler_pb2, job_pb2, queue_pb2
 from nats.aio.msg import Msg
 
+from boardlift_servicekit import dispatcher
 from boardlift_servicekit.artifacts import LocalStore
 from boardlift_servicekit.consume import Consume, Pace, Slots, acknowledge
 from boardlift_servicekit.dispatcher import Dispatcher, describe_error, is_meant
@@ -77,8 +78,8 @@ class Bench:
         await self.queue(attempt)
         return await self.outcome()
 
-    async def queue(self, attempt: int = 1, delay_s: float = 0.0) -> None:
-        task = queue_pb2.StageTask(job_id="j", stage="check", attempt=attempt, check=compiler_pb2.CheckModelRequest())
+    async def queue(self, attempt: int = 1, delay_s: float = 0.0, job: str = "j") -> None:
+        task = queue_pb2.StageTask(job_id=job, stage="check", attempt=attempt, check=compiler_pb2.CheckModelRequest())
         await publish_task(self.client.jetstream(), task, delay_s=delay_s)
 
     async def outcome(self, seconds: float = 10.0) -> queue_pb2.StageOutcome:
@@ -169,17 +170,66 @@ async def test_a_purged_task_never_runs(bench: Bench) -> None:
     assert bench.runner.runs == 0
 
 
-async def test_events_are_thinned_out_but_the_last_progress_is_told(bench: Bench) -> None:
-    bench.runner.events = [toolchain_pb2.LogLine(text=str(i)) for i in range(200)]
-    bench.runner.events += [toolchain_pb2.Progress(step="s", fraction=i / 100) for i in range(101)]
-    await bench.run()
-    await asyncio.sleep(0.2)
-    lines = [event.log.text for event in bench.events if event.HasField("log")]
-    progress = [event.progress.fraction for event in bench.events if event.HasField("progress")]
-    assert 30 <= len(lines) <= 60
-    assert "lines left out" in lines[-1]
-    assert len(progress) <= 4 and progress[-1] == 1.0
-    assert all(event.stage == "check" for event in bench.events)
+async def test_a_stop_that_comes_while_the_start_is_reported_is_not_missed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def report(client: Any, outcome: queue_pb2.StageOutcome) -> None:
+        await publish_stop(client, queue_pb2.StopStage(job_id="j"))
+        while not bench.dispatcher._stopped:
+            await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(dispatcher, "publish_started", report)
+    outcome = await bench.run()
+    assert outcome.cancelled and not bench.runner.runs
+
+
+async def test_a_stop_that_hangs_or_fails_holds_up_no_other_and_is_tried_again(bench: Bench) -> None:
+    heard: list[str] = []
+    hang = asyncio.Event()
+
+    async def stop(task: queue_pb2.StageTask) -> None:
+        heard.append(task.job_id)
+        if task.job_id == "slow":
+            await hang.wait()
+        if len(heard) == 1:
+            raise UnavailableError("not now")
+        await Runner.stop(bench.runner, task)
+
+    bench.runner.stop = stop  # type: ignore[method-assign]
+    bench.runner.hold.clear()
+    await bench.queue()
+    await bench.queue(job="slow")
+    while bench.dispatcher.busy_slots < 2:
+        await asyncio.sleep(0.01)
+    for job in ("slow", "j"):
+        await publish_stop(bench.client, queue_pb2.StopStage(job_id=job))
+        while job not in heard:
+            await asyncio.sleep(0.01)
+    heard[:] = ["failed"]
+    await publish_stop(bench.client, queue_pb2.StopStage(job_id="slow"))
+    outcome = None
+    for _ in range(50):
+        await publish_stop(bench.client, queue_pb2.StopStage(job_id="j"))
+        if bench.outcomes:
+            outcome = await bench.outcome()
+            break
+        await asyncio.sleep(0.1)
+    hang.set()
+    assert outcome is not None and outcome.job_id == "j" and outcome.cancelled
+
+
+async def test_more_slots_take_more_at_once_and_fewer_less(bench: Bench) -> None:
+    bench.runner.hold.clear()
+    bench.dispatcher.resize(3)
+    for attempt in range(1, 6):
+        await bench.queue(attempt)
+    while bench.runner.runs < 3:
+        await asyncio.sleep(0.01)
+    bench.dispatcher.resize(1)
+    await asyncio.sleep(0.6)
+    assert bench.runner.runs == 3
+    bench.runner.hold.set()
+    assert {(await bench.outcome()).attempt for _ in range(5)} == {1, 2, 3, 4, 5}
 
 
 async def test_a_worker_s_name_must_be_a_token(client: Any, tmp_path: Path) -> None:

@@ -82,6 +82,14 @@ async def connect(servers: str | list[str], name: str, *, wait_s: float = 20.0, 
         ) from error
 
 
+async def disconnect(client: Client) -> None:
+    """Close a connection, whatever state it is in: what waits for a server that is away gets lost."""
+    try:
+        await client.close()
+    except OSError as error:
+        _log.info("nats_left_while_away", error=repr(error))
+
+
 async def retry(call: Callable[[], Awaitable[_T]], attempts: int = 80, pause_s: float = 0.25) -> _T:
     """Repeat an idempotent call until its outcome is known. A timeout means unknown, not failed.
 
@@ -148,7 +156,7 @@ async def publish_outcome(js: JetStreamContext, outcome: queue_pb2.StageOutcome)
 
 async def publish_started(client: Client, outcome: queue_pb2.StageOutcome) -> None:
     """Report that an attempt has begun. Nothing depends on its arrival."""
-    await client.publish(f"res.{outcome.worker}.{outcome.job_id}", outcome.SerializeToString())
+    await _publish_if_possible(client, f"res.{outcome.worker}.{outcome.job_id}", outcome.SerializeToString())
 
 
 async def publish_job_event(js: JetStreamContext, event: job_pb2.WatchJobResponse, job: str, revision: int) -> None:
@@ -160,7 +168,7 @@ async def publish_job_event(js: JetStreamContext, event: job_pb2.WatchJobRespons
 
 async def publish_stage_event(client: Client, event: job_pb2.WatchJobResponse, job: str) -> None:
     """Record progress or a log line for a job's watchers; may get lost."""
-    await client.publish(f"evt.job.{job}.{event.WhichOneof('event')}", event.SerializeToString())
+    await _publish_if_possible(client, f"evt.job.{job}.{event.WhichOneof('event')}", event.SerializeToString())
 
 
 async def publish_note(js: JetStreamContext, event: job_pb2.WatchJobResponse, job: str, name: str) -> None:
@@ -239,6 +247,17 @@ async def read_after(
     finally:
         if not client.is_closed:
             await subscription.unsubscribe()
+
+
+async def _publish_if_possible(client: Client, subject: str, body: bytes) -> None:
+    """Publish what may get lost: a stage must not end because nobody can be told how far it is.
+
+    While the server is away the client holds messages back, and refuses more when it holds too many.
+    """
+    try:
+        await client.publish(subject, body)
+    except nats.errors.Error as error:
+        _log.debug("not_published", subject=subject, error=repr(error))
 
 
 async def _publish_later(

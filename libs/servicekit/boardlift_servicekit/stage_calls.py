@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -92,7 +93,8 @@ class GrpcRunner:
         self._patience_s = patience_s
         self._metadata = metadata
         self._server = toolchain_pb2_grpc.ServerServiceStub(channel)
-        self._calls: dict[str, Any] = {}
+        self._active: Counter[str] = Counter()
+        self._calls: dict[str, set[Any]] = {}
         self._stopped: set[str] = set()
 
     async def slots(self) -> int:
@@ -113,6 +115,7 @@ class GrpcRunner:
         """Run one attempt; calls again while the service is unreachable and patience lasts."""
         name = execution_id(task)
         lost_since: float | None = None
+        self._active[name] += 1  # an attempt that was delivered twice runs twice here, and is one execution there
         try:
             while True:
                 if name in self._stopped:
@@ -129,27 +132,30 @@ class GrpcRunner:
                     _log.info("service_unreachable", execution=name, error=error.message)
                     await asyncio.sleep(0.5)
         finally:
-            self._calls.pop(name, None)
-            self._stopped.discard(name)
+            self._active[name] -= 1
+            if not self._active[name]:
+                del self._active[name]
+                self._stopped.discard(name)
 
     async def stop(self, task: queue_pb2.StageTask) -> None:
-        """Have the service kill the stage's tools at once, then leave the call."""
+        """Have the service kill the stage's tools at once, then leave the call; one that has ended leaves no trace."""
         name = execution_id(task)
-        self._stopped.add(name)
+        if name in self._active:
+            self._stopped.add(name)
         try:
             request = toolchain_pb2.CancelExecutionRequest(execution_id=name)
             await self._server.CancelExecution(request, timeout=3, metadata=self._metadata)
         except grpc.aio.AioRpcError as error:
             _log.info("cancel_not_confirmed", execution=name, code=error.code().name)
-        if name in self._calls:
-            self._calls[name].cancel()
+        for call in self._calls.get(name, set()).copy():
+            call.cancel()
 
     async def _call(self, task: queue_pb2.StageTask, name: str, emit: Emit) -> Message:
         call = CALLS[task.stage]
         method = getattr(call.stub(self._channel), call.method)
         metadata = (("x-execution-id", name), ("x-job-id", task.job_id), ("x-stage", task.stage), *self._metadata)
         running = method(getattr(task, task.stage), timeout=_remaining_s(task), metadata=metadata)
-        self._calls[name] = running
+        self._calls.setdefault(name, set()).add(running)
         try:
             if not call.streaming:
                 return await running  # type: ignore[no-any-return]
@@ -169,6 +175,10 @@ class GrpcRunner:
                 raise CancelledError("The stage was stopped.") from None
             running.cancel()
             raise
+        finally:
+            self._calls[name].discard(running)
+            if not self._calls[name]:
+                del self._calls[name]
         if name in self._stopped:
             raise CancelledError("The stage was stopped.")
         raise InternalError("The service ended its stream without a result.", reason="NO_RESULT")

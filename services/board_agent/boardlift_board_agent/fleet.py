@@ -125,10 +125,10 @@ class LightBoard:
         finally:
             died = self._death.is_set()
             if died:
-                await client.close()  # first: a dead board gives nothing back
+                await messaging.disconnect(client)  # first: a dead board gives nothing back
             await dispatcher.stop()
             await registration.stop(None if died else client)
-            await client.close()
+            await messaging.disconnect(client)
 
     async def run(self, task: queue_pb2.StageTask, emit: Emit) -> board_agent_pb2.RunResult:
         """Pretend to run, or die in the middle.

@@ -274,4 +274,4 @@ async def _work_for_orchestrator(own: Settings, agent: Agent, store: ArtifactSto
         else:
             await registration.stop(client)
         if client is not None:
-            await client.close()
+            await messaging.disconnect(client)

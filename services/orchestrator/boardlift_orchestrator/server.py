@@ -29,6 +29,7 @@ from boardlift_servicekit.messaging import (
     TASK_STREAM,
     TIMER_CONSUMER,
     connect,
+    disconnect,
 )
 from boardlift_servicekit.server import Host, wait_for_signal
 from boardlift_servicekit.stage_calls import GrpcRunner
@@ -58,6 +59,8 @@ _OUTCOMES_AT_ONCE = 16
 _REPORTS_AT_ONCE = 2
 _AWAY_S = 3.0
 _PLAN_PATIENCE_S = 3.0
+_SLOTS_S = 5.0
+"""Time between looks at how many slots a service has: it may come back with others, or with a toolchain at last."""
 _log = structlog.get_logger(__name__)
 
 
@@ -137,7 +140,7 @@ class Orchestrator:
         await self._hub.stop()
         for channel in self._channels:
             await channel.close()
-        await self._client.close()
+        await disconnect(self._client)
 
     @property
     def busy(self) -> tuple[int, int]:
@@ -162,27 +165,33 @@ class Orchestrator:
         )
 
     async def _dial(self, name: str, address: str) -> None:
-        """Serve a stage service's queue as soon as the service answers, with the slots it reports."""
+        """Serve a stage service's queue as soon as the service answers, with the slots that it reports at the time."""
         channel = channels.connect(address, self._settings.channel)
         self._channels.append(channel)
         patience_s = self._settings.own.service_patience.total_seconds()
         runner = GrpcRunner(channel, patience_s=patience_s)
         self._stored[name] = GrpcRunner(channel, patience_s=_PLAN_PATIENCE_S, metadata=(ONLY_STORED,))
+        dispatcher: Dispatcher | None = None
         told = False
         while True:
             try:
                 slots = await runner.slots()
-                break
             except BoardliftError as error:
                 if not told:
-                    _log.warning("service_not_reachable_yet", server=name, address=address, error=error.message)
+                    _log.warning("service_not_reachable", server=name, address=address, error=error.message)
                 told = True
                 await asyncio.sleep(0.5)
-        _log.info("service_reached", server=name, address=address, slots=slots)
-        self._slots[name] = slots
-        await self._dispatch(runner, name, slots)
+                continue
+            told = False
+            if slots != self._slots.get(name):
+                _log.info("service_reached", server=name, address=address, slots=slots)
+                self._slots[name] = slots
+                if dispatcher is None:
+                    dispatcher = await self._dispatch(runner, name, slots)
+                dispatcher.resize(slots)
+            await asyncio.sleep(_SLOTS_S)
 
-    async def _dispatch(self, runner: Any, consumer: str, slots: int) -> None:
+    async def _dispatch(self, runner: Any, consumer: str, slots: int) -> Dispatcher:
         dispatcher = Dispatcher(
             self._client,
             self.store,
@@ -193,6 +202,7 @@ class Orchestrator:
             pace=self._pace,
         )
         self._dispatchers.append(await dispatcher.start())
+        return dispatcher
 
 
 class _Info(toolchain_pb2_grpc.ServerServiceServicer):
