@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from boardlift.errors import InvalidInputError
+from boardlift.errors import ExhaustedError, InvalidInputError
 from boardlift.v1 import artifact_pb2 as pb
 from boardlift.v1 import artifact_pb2_grpc
 
@@ -21,8 +21,8 @@ from boardlift_servicekit.artifacts import (
     check_size,
     file_sha256,
     missing_error,
-    write,
 )
+from boardlift_servicekit.full_disk import named_full_disk
 
 SERVICE = "boardlift.v1.ArtifactService"
 _MAX_CHUNK_BYTES = 1 << 20
@@ -46,10 +46,14 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
         check_size(artifact.size_bytes, self._store.max_artifact_bytes)
         if self._store.touch(artifact.sha256):
             return pb.UploadArtifactResponse(artifact=artifact, already_stored=True)
-        own = self._take_partial(first.header)
+        with named_full_disk():
+            own = self._take_partial(first.header)
         try:
             await self._receive(own, first.header, requests)
             await self._complete(own, artifact)
+        except ExhaustedError:
+            own.unlink(missing_ok=True)  # what can't be completed must not keep the disk full
+            raise
         finally:
             with contextlib.suppress(FileNotFoundError):  # else the stream broke: the next try may go on from here
                 own.replace(self._store.partial_path(artifact.sha256))
@@ -122,14 +126,14 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
         self, own: Path, header: pb.UploadHeader, requests: AsyncIterator[pb.UploadArtifactRequest]
     ) -> None:
         size = header.write_offset
-        with own.open("ab") as file:
+        with named_full_disk(), own.open("ab") as file:
             async for request in requests:
                 if request.WhichOneof("part") != "chunk" or len(request.chunk) > _MAX_CHUNK_BYTES:
                     raise InvalidInputError("After the header come chunks of at most 1 MiB.", reason="CHUNK_INVALID")
                 size += len(request.chunk)
                 if size > header.artifact.size_bytes:
                     raise InvalidInputError("More bytes came than the header says.", reason="SIZE_MISMATCH")
-                write(file, request.chunk)
+                file.write(request.chunk)
         if size != header.artifact.size_bytes:
             raise InvalidInputError(
                 f"The header says {header.artifact.size_bytes} bytes, {size} came.", reason="SIZE_MISMATCH"

@@ -8,7 +8,6 @@ has been checked to be 64 hexadecimal digits, so it can never be a path.
 from __future__ import annotations
 
 import asyncio
-import errno
 import hashlib
 import os
 import re
@@ -20,7 +19,6 @@ from typing import IO, Any, Protocol
 import grpc
 from boardlift.errors import (
     DataLossError,
-    ExhaustedError,
     InternalError,
     InvalidInputError,
     PreconditionError,
@@ -29,6 +27,7 @@ from boardlift.errors import (
 from boardlift.v1 import artifact_pb2 as pb
 from boardlift.v1 import artifact_pb2_grpc
 
+from boardlift_servicekit.full_disk import named_full_disk
 from boardlift_servicekit.object_locks import ObjectLocks
 
 CHUNK_BYTES = 256 * 1024
@@ -139,25 +138,27 @@ class LocalStore:
         The bytes are on disk before they have their name: job records are, too, and must not name lost bytes.
         """
         target = self.path(sha256)
-        target.parent.mkdir(exist_ok=True)
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
-        partial.chmod(0o444)
-        with self.locks.shared(sha256):
-            os.utime(partial)
-            partial.replace(target)
+        with named_full_disk():
+            target.parent.mkdir(exist_ok=True)
+            with partial.open("rb") as file:
+                os.fsync(file.fileno())
+            partial.chmod(0o444)
+            with self.locks.shared(sha256):
+                os.utime(partial)
+                partial.replace(target)
 
     def _put(self, chunks: Iterable[bytes], media_type: str) -> pb.ArtifactRef:
         digest, size = hashlib.sha256(), 0
-        handle, name = tempfile.mkstemp(dir=self.uploads, prefix="put-")
+        with named_full_disk():
+            handle, name = tempfile.mkstemp(dir=self.uploads, prefix="put-")
         partial = Path(name)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with named_full_disk(), os.fdopen(handle, "wb") as file:
                 for chunk in chunks:
                     size += len(chunk)
                     check_size(size, self.max_artifact_bytes)
                     digest.update(chunk)
-                    write(file, chunk)
+                    file.write(chunk)
             if not self.touch(digest.hexdigest()):
                 self.adopt(partial, digest.hexdigest())
         finally:
@@ -193,10 +194,11 @@ class RemoteStore:
         """
         if self._cache.touch(artifact.sha256):
             return self._cache.path(artifact.sha256)
-        handle, name = tempfile.mkstemp(dir=self._cache.partial_path(artifact.sha256).parent, prefix="get-")
+        with named_full_disk():
+            handle, name = tempfile.mkstemp(dir=self._cache.partial_path(artifact.sha256).parent, prefix="get-")
         partial = Path(name)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with named_full_disk(), os.fdopen(handle, "wb") as file:
                 await _repeat(lambda: self._download(artifact.sha256, file))
             if await asyncio.to_thread(file_sha256, partial) != artifact.sha256:
                 raise DataLossError("The bytes that came have another digest.", reason="DIGEST_MISMATCH")
@@ -209,7 +211,7 @@ class RemoteStore:
         request = pb.DownloadArtifactRequest(sha256=sha256, read_offset=file.tell())
         async for answer in self._stub.DownloadArtifact(request, timeout=3600):
             check_size(file.tell() + len(answer.chunk), self._cache.max_artifact_bytes)
-            write(file, answer.chunk)
+            file.write(answer.chunk)
 
     async def put_bytes(self, data: bytes, media_type: str) -> pb.ArtifactRef:
         """Store bytes here and on the other server."""
@@ -286,15 +288,3 @@ def check_size(size: int, limit: int) -> None:
             reason="ARTIFACT_TOO_LARGE",
             metadata={"limit_bytes": str(limit)},
         )
-
-
-def write(file: IO[bytes], chunk: bytes) -> None:
-    """Write, and say clearly when the disk is full."""
-    try:
-        file.write(chunk)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise ExhaustedError(
-            "The artifact store's disk is full.", reason="DISK_FULL", remedy="Free some space."
-        ) from error

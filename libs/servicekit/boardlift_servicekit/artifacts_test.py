@@ -1,12 +1,15 @@
 import asyncio
 import hashlib
+import os
+from pathlib import Path
 
 import grpc
 import pytest
-from boardlift.errors import BoardliftError, InvalidInputError, UnavailableError, from_rpc_error
+from boardlift.errors import BoardliftError, ExhaustedError, InvalidInputError, UnavailableError, from_rpc_error
 from boardlift.v1 import artifact_pb2 as pb
 from boardlift.v1 import artifact_pb2_grpc
 
+from boardlift_servicekit import artifact_service, artifacts
 from boardlift_servicekit.artifact_service import SERVICE, ArtifactServicer
 from boardlift_servicekit.artifacts import LocalStore, RemoteStore, upload_parts
 from boardlift_servicekit.server import Host, ServerSettings
@@ -171,3 +174,24 @@ async def test_transfers_go_on_when_the_server_restarts_in_between(tmp_path):
         assert (await RemoteStore(channel, LocalStore(tmp_path / "b")).fetch(REF)).read_bytes() == DATA
     assert Flaky.broken == 2
     await host.stop()
+
+
+async def test_a_full_disk_is_named_wherever_it_shows_and_nothing_is_left_on_it(remote, tmp_path, monkeypatch):
+    store, channel = remote
+
+    def on_a_full_disk(dir, prefix):
+        name = Path(dir) / f"{prefix}full"
+        name.touch()
+        return os.open("/dev/full", os.O_WRONLY), str(name)
+
+    monkeypatch.setattr(artifacts.tempfile, "mkstemp", on_a_full_disk)
+    for data in (b"small enough to show only when the file is closed", DATA):
+        with pytest.raises(ExhaustedError) as caught:
+            await store.put_bytes(data, "x")
+        assert caught.value.reason == "DISK_FULL"
+    monkeypatch.setattr(artifact_service.secrets, "token_hex", lambda _size: "full")
+    (store.uploads / f"{REF.sha256}.full.taken").symlink_to("/dev/full")
+    (tmp_path / "data").write_bytes(DATA)
+    stub = artifact_pb2_grpc.ArtifactServiceStub(channel)
+    assert await reason_of(stub.UploadArtifact(upload_parts(tmp_path / "data", REF))) == "DISK_FULL"
+    assert list(store.uploads.iterdir()) == []

@@ -173,6 +173,13 @@ class Dispatcher:
                 return self._outcome(task, cancelled=True)
             _log.warning("stage_not_run", reason=error.reason, error=error.message)
             return self._outcome(task, failure=describe_error(error), retryable=is_retryable(error))
+        except Exception as error:  # noqa: BLE001 - the outermost boundary of a stage: its job must learn of it
+            _log.exception("stage_broke")
+            broken = InternalError(
+                f"Running the stage failed unexpectedly: {type(error).__name__}.",
+                remedy=f"Look at the log of {self._worker}.",
+            )
+            return self._outcome(task, failure=describe_error(broken), retryable=True)
         finally:
             await events.close()
         failure = result.failure if _has(result, "failure") else None

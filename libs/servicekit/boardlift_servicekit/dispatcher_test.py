@@ -37,7 +37,7 @@ class Runner:
         await self.hold.wait()
         if self.stopped:
             raise CancelledError("stopped")
-        if isinstance(self.answer, BoardliftError):
+        if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
 
@@ -131,6 +131,13 @@ async def test_a_call_that_fails_is_an_outcome_without_a_result(
     assert (outcome.retryable, outcome.failure.user_fault) == (retryable, user_fault)
     assert outcome.failure.code == error.reason
     assert is_retryable(error) is retryable
+
+
+async def test_a_fault_of_ours_reaches_the_job_instead_of_going_round_in_the_queue(bench: Bench) -> None:
+    bench.runner.answer = OSError("a made-up fault")
+    outcome = await bench.run()
+    assert outcome.retryable and "OSError" in outcome.failure.message and outcome.failure.remedy
+    assert bench.runner.runs == 1
 
 
 async def test_a_stop_reaches_the_running_stage(bench: Bench) -> None:

@@ -6,7 +6,7 @@ import pytest
 from boardlift.errors import CancelledError, NotFoundError, UnavailableError
 from boardlift.v1 import toolchain_pb2, transform_pb2
 
-from boardlift_servicekit import interceptors, reader
+from boardlift_servicekit import interceptors, reader, stored_results
 from boardlift_servicekit.access import Principal
 from boardlift_servicekit.artifacts import LocalStore
 from boardlift_servicekit.executions import Executions, code_version, request_key
@@ -230,6 +230,16 @@ async def test_a_call_for_what_is_stored_starts_nothing(make):
     (event,) = await collect(executions, "k", work)
     assert event.execution.cached and work.started == 1
     interceptors._ONLY_STORED.set(False)
+
+
+async def test_a_result_that_can_t_be_stored_reaches_its_caller_and_is_made_again(make, tmp_path, monkeypatch):
+    executions, work = make(), Counter()
+    monkeypatch.setattr(stored_results, "id", lambda _result: "full", raising=False)
+    (tmp_path / "results" / "k.full.tmp").symlink_to("/dev/full")
+    for runs in (1, 2):
+        assert (await collect(executions, "k", work))[-1].io_snippet == "done"
+        assert work.started == runs
+        assert list((tmp_path / "results").glob("*.tmp")) == []
 
 
 async def test_results_that_nobody_asked_for_lately_go(make, tmp_path):

@@ -105,8 +105,8 @@ class Keeper:
             pause_s = self._settings.tidy_every.total_seconds()
             try:
                 await asyncio.to_thread(self.tidy)
-            except OSError:
-                _LOG.exception("sweep_failed")  # the next round tries again
+            except Exception:  # noqa: BLE001 - the outermost boundary of this task: the next round tries again
+                _LOG.exception("sweep_failed")
 
     def tidy(self) -> Swept:
         """Sweep once."""
@@ -137,8 +137,11 @@ def write_summary(store: LocalStore, swept: Swept, limit_bytes: int, removed_job
     path = store.root / _SUMMARY
     partial = path.with_suffix(f".{time.monotonic_ns()}.tmp")
     summary = {**asdict(swept), "limit_bytes": limit_bytes, "removed_jobs": removed_jobs, "time": time.time()}
-    partial.write_text(json.dumps(summary))
-    partial.replace(path)
+    try:
+        partial.write_text(json.dumps(summary))
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)  # on a full disk
 
 
 def store_info(store: LocalStore) -> toolchain_pb2.StoreInfo | None:

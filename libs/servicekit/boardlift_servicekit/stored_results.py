@@ -27,13 +27,20 @@ class StoredResults:
         self._store = store
 
     def save(self, key: str, result: Message) -> None:
-        """Store a result under its key."""
+        """Store a result under its key.
+
+        One that can't be written is as good as any; it is made again when it is asked for again.
+        """
         partial = self._folder / f"{key}.{id(result)}.tmp"
-        with partial.open("wb") as file:
-            file.write(result.SerializeToString())
-            file.flush()
-            os.fsync(file.fileno())  # a name without its bytes would read as an empty result after a power cut
-        partial.replace(self._folder / f"{key}.pb")
+        try:
+            with partial.open("wb") as file:
+                file.write(result.SerializeToString())
+                file.flush()
+                os.fsync(file.fileno())  # a name without its bytes would read as an empty result after a power cut
+            partial.replace(self._folder / f"{key}.pb")
+        except OSError:
+            _LOG.exception("result_not_stored", execution=key[:12])
+            partial.unlink(missing_ok=True)
 
     async def load(self, key: str, result_type: type[R]) -> R | None:
         """Return a stored result, marked as cached; None when there is none whose artifacts can all still be had."""

@@ -194,9 +194,12 @@ class Retention:
     async def _refuse_foreign_queue(self) -> None:
         """Guard against an artifact folder whose queue was lost: without its jobs every artifact would look unused."""
         stamp, own = self._store.root / _STAMP, await self._queue_id()
-        if not stamp.exists():
-            stamp.write_text(own + "\n")
-        self._foreign = stamp.read_text().strip() != own
+        found = stamp.read_text().strip() if stamp.exists() else ""  # empty: the disk was full when it was written
+        if not found:
+            partial = stamp.with_suffix(".tmp")
+            partial.write_text(own + "\n")
+            partial.replace(stamp)
+        self._foreign = found not in ("", own)
         if self._foreign:
             raise PreconditionError(
                 "The artifacts belong to the jobs of another queue.", reason="STORE_OF_ANOTHER_QUEUE"
