@@ -59,7 +59,7 @@ async def listed(channel: Any) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 async def test_a_fleet_with_random_deaths_loses_nothing_and_shares_fairly(tmp_path: Path) -> None:
     bare = Stack(tmp_path, settings={"BOARDLIFT_ACK_WAIT": "4"})
     bare.services.clear()
@@ -82,7 +82,7 @@ async def test_a_fleet_with_random_deaths_loses_nothing_and_shares_fairly(tmp_pa
         await fleet.start()
         begun = time.monotonic()
         while await listed(channel) < BOARDS:
-            assert time.monotonic() - begun < 90, await listed(channel)
+            assert time.monotonic() - begun < 200, await listed(channel)
             await asyncio.sleep(0.5)
         up_s = time.monotonic() - begun
         begun = time.monotonic()
@@ -93,7 +93,7 @@ async def test_a_fleet_with_random_deaths_loses_nothing_and_shares_fairly(tmp_pa
             )
             await publish_task(client.jetstream(), task, place="pool.rdk-x5")
         while len(outcomes.workers) < STAGES:
-            assert time.monotonic() - begun < 150, f"{len(outcomes.workers)} of {STAGES}"
+            assert time.monotonic() - begun < 350, f"{len(outcomes.workers)} of {STAGES}"
             await asyncio.sleep(0.2)
         took_s = time.monotonic() - begun
         await asyncio.sleep(5)  # stragglers would show up now
