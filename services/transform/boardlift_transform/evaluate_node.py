@@ -84,6 +84,13 @@ def _gather(node: ir.Node, inputs: Inputs) -> Array:
     return np.asarray(np.take(inputs[0], np.asarray(inputs[1], np.int64), axis=int(attribute(node, "axis", 0))))
 
 
+def _gather_elements(node: ir.Node, inputs: Inputs) -> Array:
+    """Indices may cover less of the other axes than the data, which the reference does not know."""
+    data, indices, axis = np.asarray(inputs[0]), np.asarray(inputs[1]), int(attribute(node, "axis", 0))
+    covered = tuple(slice(None) if i == axis % data.ndim else slice(d) for i, d in enumerate(indices.shape))
+    return np.take_along_axis(data[covered], indices, axis)
+
+
 def _concat(node: ir.Node, inputs: Inputs) -> Array:
     return np.concatenate([np.asarray(i) for i in inputs], axis=int(attribute(node, "axis", 0)))
 
@@ -198,6 +205,7 @@ _RULES: dict[str, Callable[[ir.Node, Inputs], Array | None]] = {
     "Unsqueeze": _unsqueeze,
     "Squeeze": _squeeze,
     "Gather": _gather,
+    "GatherElements": _gather_elements,
     "Concat": _concat,
     "Slice": _slice,
     "Reshape": _reshape,

@@ -176,6 +176,7 @@ STEPS: tuple[Step, ...] = (
     Step("downgrade-opset", _conversion, parameters=lambda a: {"opset": a.opset, "ir_version": a.target.ir_version}),
     Step("fold-constants", "what the conversion added", parameters=_trusted),
     Step("eliminate-dead", "leftovers split subgraphs"),
+    Step("simplify-masks", "a mask's indexing and logic run on the CPU, over tokens squared"),
     Step("replace-nan-tests", "the tool takes no IsNaN and no IsInf"),
     Step("tame-constants", "infinite constants poison calibration"),
     Step("normalize-details", "small things kill the tool late"),

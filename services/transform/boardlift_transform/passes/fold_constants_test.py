@@ -1,5 +1,6 @@
 import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper
 
 from boardlift_transform.build_test_models import GraphBuilder
@@ -66,3 +67,14 @@ def test_a_short_time_fourier_transform_is_one_sided_by_default() -> None:
     b.node("MatMul", [power, b.weight(81, 12)], "y")
     b.output("y", [1, 4, 12])
     assert run_one_pass(b.model(), "fold-constants").max_rel < 1e-5
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_indices_of_elements_may_cover_less_than_the_data(axis: int) -> None:
+    b = GraphBuilder(13)
+    table = b.constant(np.arange(12, dtype=np.float32).reshape(3, 4))
+    taken = b.node("GatherElements", [table, b.constant(np.asarray([[2, -1, 0], [1, 1, 2]]))], axis=axis)
+    b.node("Add", [b.input("x", [2, 3]), taken], "y")
+    b.output("y", [2, 3])
+    run = run_one_pass(b.model(), "fold-constants")
+    assert run.operators == ["Add"] and run.max_rel == 0

@@ -76,11 +76,13 @@ def _narrow(node: ir.Node, editor: Editor, result: PassResult) -> None:
 
 def _gather_floats(node: ir.Node, editor: Editor, result: PassResult) -> None:
     """The runtime's Gather takes no bool."""
-    data = constant_of(node.inputs[0])
-    if data is None:
-        return
+    data, source = constant_of(node.inputs[0]), node.inputs[0]
     shape, out = shape_of(node.outputs[0]), node.outputs[0]
-    floats = editor.constant(data.astype(np.float32), f"{node.name}_floats")
+    if data is not None:
+        floats = editor.constant(data.astype(np.float32), f"{node.name}_floats")
+    else:
+        to, hint = ir.DataType.FLOAT, f"{node.name}_floats"
+        floats = editor.node(node, "Cast", [source], shape_of(source), {"to": int(to)}, hint=hint, dtype=to)
     attributes = {"axis": attribute(node, "axis", 0)}
     taken = editor.node(node, "Gather", [floats, node.inputs[1]], shape, attributes, hint=f"{node.name}_float")
     back = editor.node(

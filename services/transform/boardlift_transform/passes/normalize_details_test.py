@@ -68,6 +68,16 @@ def test_a_gather_from_bools_gathers_floats() -> None:
     assert run.max_rel == 0
 
 
+def test_a_gather_of_computed_bools_gathers_floats() -> None:
+    b = GraphBuilder(11)
+    bools = b.node("Greater", [b.input("x", [1, 6]), b.constant(np.float32(0))])
+    taken = b.node("Gather", [bools, b.constant([3, 1])], axis=1)
+    b.node("Where", [taken, b.constant(np.float32(1)), b.constant(np.float32(2))], "y")
+    b.output("y", [1, 2])
+    run = run_one_pass(b.model(), "normalize-details")
+    assert run.operators == ["Greater", "Cast", "Gather", "Cast", "Where"] and run.max_rel == 0
+
+
 @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
 @pytest.mark.parametrize(
     ("size", "kernel", "stride", "pads"),
