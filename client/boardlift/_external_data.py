@@ -6,10 +6,10 @@ else is stepped over. So a client needs no model library, and a large file costs
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from boardlift._local_files import map_file, model_unreadable
 from boardlift.errors import InvalidInputError
 
 # Message -> field number -> message to walk into.
@@ -33,18 +33,9 @@ def find_external_files(model: Path) -> dict[str, Path]:
             (`EXTERNAL_DATA_OUTSIDE`), or a file is missing (`EXTERNAL_DATA_MISSING`).
     """
     try:
-        with model.open("rb") as file:
-            # Left to the collector: slices of it may outlive this block in a traceback.
-            names = sorted(
-                set(_locations(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), "model", 0))
-            )
+        names = sorted(set(_locations(map_file(model), "model", 0)))
     except (OSError, ValueError, IndexError) as error:
-        raise InvalidInputError(
-            f"{model.name} can't be read as an ONNX model: {getattr(error, 'strerror', None) or error}.",
-            reason="MODEL_UNREADABLE",
-            remedy="Name an .onnx file.",
-            metadata={"file": model.name},
-        ) from error
+        raise model_unreadable(model, error) from error
     return {name: _resolve(model, name) for name in names}
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from boardlift._external_data import _fields, _varint
-from boardlift.errors import InvalidInputError
+from boardlift._local_files import map_file, model_unreadable
 
 # Field numbers of the public ONNX format.
 _GRAPH, _INPUT, _INITIALIZER, _INITIALIZER_NAME = 7, 11, 5, 8
@@ -47,15 +46,9 @@ def read_input_shapes(model: Path) -> dict[str, tuple[int, ...]]:
 def _open_model(model: Path) -> Iterator[memoryview]:
     """Map a model; whatever goes wrong in reading it is the file's fault."""
     try:
-        with model.open("rb") as file:
-            yield memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        yield map_file(model)
     except (OSError, ValueError, IndexError) as error:
-        raise InvalidInputError(
-            f"{model.name} can't be read as an ONNX model: {error}.",
-            reason="MODEL_UNREADABLE",
-            remedy="Name an .onnx file.",
-            metadata={"file": model.name},
-        ) from error
+        raise model_unreadable(model, error) from error
 
 
 def _inputs(graph: memoryview) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from boardlift.errors import DataLossError, InvalidInputError
+from boardlift._local_files import unreadable
+from boardlift.errors import DataLossError
 from boardlift.v1 import artifact_pb2 as pb
 
 CHUNK_BYTES = 256 * 1024
@@ -52,12 +53,7 @@ def prepare_upload(path: Path) -> Upload:
                 digest.update(chunk)
                 size += len(chunk)
     except OSError as error:
-        raise InvalidInputError(
-            f"{path} can't be read: {error.strerror}.",
-            reason="FILE_UNREADABLE",
-            remedy="Name an existing file.",
-            metadata={"file": str(path)},
-        ) from error
+        raise unreadable(path, error, reason="FILE_UNREADABLE", remedy="Name an existing file.") from error
     media_type = MEDIA_TYPES.get(path.suffix.lower(), "application/octet-stream")
     return Upload(path, pb.ArtifactRef(sha256=digest.hexdigest(), size_bytes=size, media_type=media_type))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boardlift.errors import InvalidInputError
+from boardlift._local_files import unreadable
 from boardlift.v1 import transform_pb2
 
 if TYPE_CHECKING:
@@ -34,12 +34,8 @@ def fit_user_arrays(
     try:
         arrays: dict[str, np.ndarray] = read_npz(path)
     except NpzError as error:
-        raise InvalidInputError(
-            f"{path.name} can't be read: {error}.",
-            reason="ARRAYS_UNREADABLE",
-            remedy="Save plain arrays [N, ...], one per tensor, with numpy.savez.",
-            metadata={"file": str(path)},
-        ) from error
+        remedy = "Save plain arrays [N, ...], one per tensor, with numpy.savez."
+        raise unreadable(path, error, reason="ARRAYS_UNREADABLE", remedy=remedy) from error
     new_names = {e.before.name: e.after.name for e in entries if e.after.name and e.after.name != e.before.name}
     renamed = {old: new for old, new in new_names.items() if old in arrays and new not in arrays}
     if not renamed:

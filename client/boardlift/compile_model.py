@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boardlift._local_files import unreadable
 from boardlift._model_inputs import read_input_origins, read_input_shapes
 from boardlift._requests import to_ref
 from boardlift._store import Store
@@ -265,9 +266,4 @@ def _read_yaml(yaml: Path) -> str:
             raise ValueError("it is larger than 1 MiB")
         return yaml.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise InvalidInputError(
-            f"{yaml.name} can't be read: {error}.",
-            reason="CONFIG_UNREADABLE",
-            remedy="Name a makertbin YAML in UTF-8.",
-            metadata={"file": str(yaml)},
-        ) from error
+        raise unreadable(yaml, error, reason="CONFIG_UNREADABLE", remedy="Name a makertbin YAML in UTF-8.") from error

@@ -13,6 +13,7 @@ from typing import Any
 
 import grpc
 
+from boardlift._local_files import unreadable
 from boardlift.errors import InvalidInputError
 
 DEFAULT_SERVER = "127.0.0.1:7400"
@@ -143,14 +144,7 @@ class Connection:
         """
         if not self.uses_tls:
             return factory.insecure_channel(self.address, options=OPTIONS)
-        try:
-            pem = [path.read_bytes() if path else None for path in (self.ca, self.key, self.cert)]
-        except OSError as error:
-            raise InvalidInputError(
-                f"{error.filename} can't be read: {error.strerror}.",
-                reason="CERTIFICATE_UNREADABLE",
-                remedy="Check --ca, --cert and --key, or BOARDLIFT_CA, _CERT and _KEY.",
-            ) from error
+        pem = [_read_pem(path) if path else None for path in (self.ca, self.key, self.cert)]
         return factory.secure_channel(self.address, grpc.ssl_channel_credentials(*pem), options=OPTIONS)
 
 
@@ -169,9 +163,14 @@ def _read_token(env: Mapping[str, str]) -> str:
         return ""
     try:
         return Path(name).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        remedy = "Check BOARDLIFT_TOKEN_FILE."
+        raise unreadable(Path(name), error, reason="TOKEN_UNREADABLE", remedy=remedy) from error
+
+
+def _read_pem(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
     except OSError as error:
-        raise InvalidInputError(
-            f"The token file {name} can't be read: {error.strerror}.",
-            reason="TOKEN_UNREADABLE",
-            remedy="Check BOARDLIFT_TOKEN_FILE.",
-        ) from error
+        remedy = "Check --ca, --cert and --key, or BOARDLIFT_CA, _CERT and _KEY."
+        raise unreadable(path, error, reason="CERTIFICATE_UNREADABLE", remedy=remedy) from error

@@ -15,6 +15,8 @@ from typing import IO, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from boardlift._local_files import why
+
 MAX_BYTES: Final = 4 << 30
 """Bytes that a file may unpack to: 4 GiB, as large as an artifact may be."""
 MAX_MEMBERS: Final = 256
@@ -65,7 +67,7 @@ def read_npz(path: Path, *, samples: int | None = None, also: Mapping[str, int] 
     except NpzError:
         raise
     except (OSError, zipfile.BadZipFile, ValueError, KeyError, EOFError, NotImplementedError, RuntimeError) as error:
-        raise NpzError(getattr(error, "strerror", None) or str(error)) from error
+        raise NpzError(why(error)) from error
 
 
 def check_size(members: list[zipfile.ZipInfo]) -> None:

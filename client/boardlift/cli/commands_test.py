@@ -169,8 +169,21 @@ def test_lint(boardlift, model, data, tmp_path):
     bad = boardlift("lint", tmp_path / "bad.npz", "--json")
     assert bad.code == 2 and not bad.json["ok"]
     codes = {finding["code"] for finding in bad.json["findings"]}
-    assert codes == {"FEW_SAMPLES", "NOT_FINITE", "CONSTANT", "DUPLICATES", "NO_PROVENANCE"}
+    assert codes == {
+        "DATASET_FEW_SAMPLES",
+        "DATASET_NOT_FINITE",
+        "DATASET_INPUT_CONSTANT",
+        "DATASET_DUPLICATES",
+        "DATASET_NO_PROVENANCE",
+    }
     assert "Not usable." in boardlift("lint", tmp_path / "bad.npz").out
+
+
+def test_lint_says_once_what_it_and_the_server_both_find(boardlift, model, tmp_path):
+    np.savez(tmp_path / "one.npz", obs=np.ones((1, 3), np.float32))
+    found = boardlift("lint", tmp_path / "one.npz", "--model", model).out
+    assert found.count("DATASET_FEW_SAMPLES") == 1 and "Made up" in found and "DATASET_NO_PROVENANCE" in found
+    assert "There is one sample." in boardlift("lint", tmp_path / "one.npz").out
 
 
 def test_compare(boardlift, job, model, data):

@@ -34,6 +34,7 @@ def lint(session: Session, data: Path, model: Path | None, calibration: int, hel
         split = transform_pb2.SplitSpec(calibration_samples=calibration, heldout_samples=heldout)
         with session.stages() as stages:
             prepared = stages.prepare_dataset(model, data, split)
+        findings = _without_repeated(findings, prepared)
     failed = any(finding.severity == "error" for finding in findings) or (
         prepared is not None and (prepared.HasField("failure") or _has_errors(prepared))
     )
@@ -52,6 +53,12 @@ def lint(session: Session, data: Path, model: Path | None, calibration: int, hel
             session.output.line(f"split: {counts}")
     session.output.line("Not usable." if failed else "Usable.", "bold red" if failed else "bold green")
     return INPUT_WRONG if failed else 0
+
+
+def _without_repeated(findings: list[Finding], prepared: transform_pb2.PrepareDatasetResponse) -> list[Finding]:
+    """Return what the server, which knows the model, does not say as well."""
+    said = {finding.code for finding in prepared.findings} | {prepared.failure.code}
+    return [finding for finding in findings if finding.code not in said]
 
 
 def _print(session: Session, rows: list[dict[str, Any]], findings: list[Finding]) -> None:

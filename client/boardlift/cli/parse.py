@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -151,6 +150,8 @@ def data_path(text: str) -> Path:
         InvalidInputError: It is not an `.npz` (`DATASET_INVALID`), there is no such file (`FILE_UNREADABLE`), or it has
             another content (`DATASET_UNREADABLE`).
     """
+    from boardlift.datasets import check_dataset_file
+
     path = Path(text)
     if path.suffix != ".npz":
         raise InvalidInputError(
@@ -166,11 +167,5 @@ def data_path(text: str) -> Path:
             remedy="Name an existing .npz, or make one: boardlift dataset steps LOG.jsonl --out data.npz.",
             metadata={"file": str(path)},
         )
-    if not zipfile.is_zipfile(path):  # the server would know it by its digest only
-        raise InvalidInputError(
-            f"{path} is no .npz inside: it may be cut off.",
-            reason="DATASET_UNREADABLE",
-            remedy="Make it anew with `boardlift dataset`, or save arrays with numpy.savez.",
-            metadata={"file": str(path)},
-        )
+    check_dataset_file(path)  # the server would know it by its digest only
     return path

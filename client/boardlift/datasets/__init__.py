@@ -5,7 +5,7 @@
 Needs numpy (`pip install boardlift[data]`).
 """
 
-from boardlift.datasets.archive import Dataset, read_dataset, write_dataset
+from boardlift.datasets.archive import Dataset, check_dataset_file, read_dataset, write_dataset
 from boardlift.datasets.arrays import ArraySource, build_from_arrays
 from boardlift.datasets.draw import SplitRequest
 from boardlift.datasets.images import ImageOptions, build_from_images
@@ -20,6 +20,7 @@ __all__ = [
     "build_from_arrays",
     "build_from_images",
     "build_from_steps",
+    "check_dataset_file",
     "read_dataset",
     "write_dataset",
 ]

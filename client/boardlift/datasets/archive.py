@@ -21,7 +21,8 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boardlift._local_files import unreadable
 from boardlift.errors import InvalidInputError
 from boardlift.npz import read_npz
 
@@ -79,36 +81,56 @@ def write_dataset(dataset: Dataset, path: Path) -> None:
     text = json.dumps(document, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
-    with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(_member(DOCUMENT), text.encode())
-        for name in sorted(dataset.arrays):
-            array = np.asarray(dataset.arrays[name])
-            with archive.open(_member(f"{name}.npy"), "w", force_zip64=True) as member:
-                little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-                np.lib.format.write_array(member, little, version=(1, 0), allow_pickle=False)
-    partial.replace(path)
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr(_member(DOCUMENT), text.encode())
+            for name in sorted(dataset.arrays):
+                array = np.asarray(dataset.arrays[name])
+                with archive.open(_member(f"{name}.npy"), "w", force_zip64=True) as member:
+                    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+                    np.lib.format.write_array(member, little, version=(1, 0), allow_pickle=False)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
-def read_dataset(path: Path) -> Dataset:
+def read_dataset(path: Path, called: str = "") -> Dataset:
     """Read a dataset, or a plain `.npz` of arrays as one without a document.
+
+    Args:
+        path: The file.
+        called: What errors call it, where its own name is a digest that says nothing; empty for its name.
 
     Raises:
         InvalidInputError: The file is not a dataset, is too large, or holds something other than numbers.
     """
-    try:
-        arrays = read_npz(path, also={DOCUMENT: MAX_DOCUMENT_BYTES})
-        with zipfile.ZipFile(path) as archive:
-            document = _read_document(archive)
-    except (OSError, zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
-        raise InvalidInputError(
-            f"{path.name} can't be read as a dataset: {getattr(error, 'strerror', None) or error}.",
-            reason="DATASET_UNREADABLE",
-            remedy="Make it with `boardlift dataset`, or save arrays with numpy.savez.",
-            metadata={"file": path.name},
-        ) from error
-    dataset = Dataset(arrays, document)
+    with _as_dataset(path, called):
+        dataset = Dataset(read_npz(path, also={DOCUMENT: MAX_DOCUMENT_BYTES}), _read_document(path))
     _check(dataset)
     return dataset
+
+
+def check_dataset_file(path: Path) -> None:
+    """Look at what a file says about its arrays, before it is sent to where only its digest is known.
+
+    The samples themselves are not read: that costs milliseconds, however large the file is.
+
+    Raises:
+        InvalidInputError: No server could read it as a dataset (`DATASET_UNREADABLE`).
+    """
+    with _as_dataset(path):
+        read_npz(path, samples=0, also={DOCUMENT: MAX_DOCUMENT_BYTES})
+        _read_document(path)
+
+
+@contextmanager
+def _as_dataset(path: Path, called: str = "") -> Iterator[None]:
+    try:
+        yield
+    except (OSError, zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
+        remedy = "Make it with `boardlift dataset`, or save arrays with numpy.savez."
+        reason = "DATASET_UNREADABLE"
+        raise unreadable(path, error, reason=reason, remedy=remedy, kind="a dataset", called=called) from error
 
 
 def _member(name: str) -> zipfile.ZipInfo:
@@ -132,10 +154,11 @@ def _describe_inputs(dataset: Dataset) -> dict[str, dict[str, Any]]:
     }
 
 
-def _read_document(archive: zipfile.ZipFile) -> dict[str, Any]:
-    if DOCUMENT not in archive.namelist():
-        return {}
-    document = json.loads(archive.read(DOCUMENT))
+def _read_document(path: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(path) as archive:
+        if DOCUMENT not in archive.namelist():
+            return {}
+        document = json.loads(archive.read(DOCUMENT))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError(f"{DOCUMENT} does not say {FORMAT}")
     return document
@@ -147,7 +170,8 @@ def _check(dataset: Dataset) -> None:
     if not lengths:
         problem = "it holds no arrays"
     elif len(set(lengths.values())) > 1 or min(lengths.values()) < 1:
-        problem = f"every array needs the same number of samples first, at least one: {lengths}"
+        counts = ", ".join(f"{name} has {max(length, 0)}" for name, length in lengths.items())
+        problem = f"every array needs the same number of samples first, at least one; {counts}"
     for name, array in dataset.arrays.items():
         if not _NAME.fullmatch(name):
             problem = f"{name!r} can't be an input name"

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from boardlift._local_files import why
 from boardlift.datasets.archive import Array, Dataset
 from boardlift.datasets.draw import SplitRequest
+from boardlift.datasets.inspect import DROP_THEM, describe_not_finite
 from boardlift.errors import InvalidInputError
 
 LAYOUTS = ("", "NCHW", "NHWC")
@@ -55,12 +57,14 @@ def build_from_arrays(
         synthetic: True when no sensor made the samples.
 
     Raises:
-        InvalidInputError: A source can't be read or does not have the declared shape, or there are too few samples.
+        InvalidInputError: A source can't be read, does not have the declared shape or holds NaN or Inf
+            (`DATASET_NOT_FINITE`), or there are too few samples.
     """
     arrays, inputs, files = {}, {}, []
     for source in sources:
         _check_source(source)
         array, described = _load(source)
+        _check_finite(source, array)
         arrays[source.input_name] = array
         inputs[source.input_name] = {"layout": source.layout, "color": source.color}
         files += described
@@ -122,6 +126,16 @@ def _check_source(source: ArraySource) -> None:
         )
 
 
+def _check_finite(source: ArraySource, array: Array) -> None:
+    if bad := describe_not_finite(array):
+        raise InvalidInputError(
+            f"{source.path.name} can't be used for input {source.input_name}: {bad[0].lower()}{bad[1:]}.",
+            reason="DATASET_NOT_FINITE",
+            remedy=DROP_THEM,
+            metadata={"file": source.path.name, "input": source.input_name},
+        )
+
+
 def _load(source: ArraySource) -> tuple[Array, list[dict[str, Any]]]:
     path = source.path
     if path.is_dir():
@@ -155,7 +169,7 @@ def _load_file(source: ArraySource, path: Path) -> Array:
             return loaded
         return _load_raw(source, path)
     except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise _unreadable(source, getattr(error, "strerror", None) or str(error)) from error
+        raise _unreadable(source, why(error)) from error
 
 
 def _load_npz(source: ArraySource, path: Path) -> Array:

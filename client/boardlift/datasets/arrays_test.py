@@ -75,3 +75,13 @@ def test_unusable_sources_are_refused(tmp_path, name, options):
 def test_unknown_layout_is_refused(tmp_path):
     with pytest.raises(InvalidInputError, match="DATASET_INVALID"):
         build_from_arrays([ArraySource("x", tmp_path / "a.npy", layout="HWC")])
+
+
+@pytest.mark.parametrize(("rows", "said"), [([3], "sample 3 holds NaN or Inf"), ([3, 7], "2 samples hold NaN or Inf")])
+def test_nan_and_infinity_are_refused_where_the_dataset_is_made(tmp_path, rows, said):
+    bad = SAMPLES.copy()
+    bad[rows, 1, 1] = np.inf
+    np.save(tmp_path / "bad.npy", bad)
+    with pytest.raises(InvalidInputError, match=f"DATASET_NOT_FINITE: bad.npy .* input x: {said}") as caught:
+        build_from_arrays([ArraySource("x", tmp_path / "bad.npy")])
+    assert caught.value.metadata == {"file": "bad.npy", "input": "x"}

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from boardlift._local_files import unreadable
 from boardlift.datasets.archive import Array, Dataset
 from boardlift.datasets.arrays import apply_split
 from boardlift.datasets.draw import SplitRequest
@@ -51,10 +52,15 @@ def build_from_images(folder: Path, options: ImageOptions, split: SplitRequest |
         PreconditionError: Pillow is not installed.
     """
     _check_options(options)
-    paths = sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES) if folder.is_dir() else []
+    if not folder.is_dir():
+        there = "is a file, no folder" if folder.exists() else "is not there"
+        raise InvalidInputError(
+            f"{folder} {there}.", reason="NO_IMAGES", remedy="Name a folder.", metadata={"file": str(folder)}
+        )
+    paths = sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES)
     if not paths:
         raise InvalidInputError(
-            f"{folder.name} holds no pictures.",
+            f"{folder} holds no pictures.",
             reason="NO_IMAGES",
             remedy=f"Name a folder with files of these kinds: {' '.join(SUFFIXES)}.",
         )
@@ -104,12 +110,8 @@ def _load_image(path: Path, options: ImageOptions) -> Array:
             picture = picture.resize((options.width, options.height), Image.Resampling.BILINEAR)
             pixels = np.asarray(picture, dtype=np.float32)
     except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise InvalidInputError(
-            f"{path.name} can't be read as a picture: {error}.",
-            reason="IMAGE_UNREADABLE",
-            remedy="Remove or repair the file.",
-            metadata={"file": path.name},
-        ) from error
+        remedy = "Remove or repair the file."
+        raise unreadable(path, error, reason="IMAGE_UNREADABLE", remedy=remedy, kind="a picture") from error
     pixels = pixels.reshape(options.height, options.width, -1)
     pixels = pixels[..., ::-1] if options.color == "bgr" else pixels
     pixels = (pixels - np.asarray(options.mean or (0.0,), np.float32)) * np.asarray(options.scale or (1.0,), np.float32)

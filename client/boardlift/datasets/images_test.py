@@ -43,3 +43,9 @@ def test_broken_pictures_wrong_options_and_empty_folders_are_refused(folder, tmp
     (folder / "9.png").write_bytes(b"no picture")
     with pytest.raises(InvalidInputError, match="IMAGE_UNREADABLE"):
         build_from_images(folder, ImageOptions("x", 2, 3))
+
+
+def test_a_folder_that_is_not_there_is_not_called_empty(folder):
+    for path, said in [(folder / "absent", "absent is not there"), (folder / "0.png", r"0\.png is a file, no folder")]:
+        with pytest.raises(InvalidInputError, match=said):
+            build_from_images(path, ImageOptions("x", 2, 3))

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boardlift._local_files import unreadable
 from boardlift.datasets.archive import Dataset
 from boardlift.datasets.draw import SplitRequest, Window, draw_windows
 from boardlift.errors import InvalidInputError
@@ -134,12 +135,8 @@ def _read_log(path: Path, options: StepsOptions) -> _Log:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise InvalidInputError(
-            f"{path.name} can't be read: {error.strerror}.",
-            reason="STEPS_UNREADABLE",
-            remedy="Name existing steps.jsonl files.",
-            metadata={"file": path.name},
-        ) from error
+        remedy = "Name existing steps.jsonl files."
+        raise unreadable(path, error, reason="STEPS_UNREADABLE", remedy=remedy) from error
     log = _Log(path.name, hashlib.sha256(data).hexdigest(), len(data))
     steps: list[tuple[int, float | None, Frame | None]] = []
     for number, raw in enumerate(data.decode("utf-8", "replace").splitlines(), 1):

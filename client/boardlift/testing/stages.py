@@ -98,7 +98,7 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
         """Accept a dataset."""
         script = self._scenario.script("ingest", "")
         finding = toolchain_pb2.Finding(
-            code="FEW_SAMPLES",
+            code="DATASET_FEW_SAMPLES",
             severity=toolchain_pb2.Finding.SEVERITY_WARNING,
             message="Made up: there are few samples.",
             subject="obs",

@@ -87,7 +87,7 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
         try:
             loaded = await self._load(request.model)
             path = await self._store.fetch(request.dataset)
-            dataset = await asyncio.to_thread(read_dataset, path)
+            dataset = await asyncio.to_thread(read_dataset, path, "The dataset")
             return await self._prepare(loaded, dataset, request.split, set(request.frozen_inputs))
         except Refusal as refusal:
             return transform_pb2.PrepareDatasetResponse(failure=convert.failure(refusal))
