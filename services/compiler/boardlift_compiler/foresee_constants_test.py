@@ -14,9 +14,10 @@ def model_of(
     """The operator behind a Conv and a chain of readers behind it."""
     names = [f"bound{k}" for k in range(len(bounds))]
     nodes = [helper.make_node("Conv", ["x", "w"], ["t"], name="conv")]
-    nodes.append(helper.make_node(op, ["t", *names], ["t0"], name="node", **attributes))
+    own = [] if "Clip" in readers else names
+    nodes.append(helper.make_node(op, ["t", *own], ["t0"], name="node", **attributes))
     for k, reader in enumerate(readers):
-        more = {"Conv": ["w"], "Concat": ["x"], "Mul": ["x"]}.get(reader, [])
+        more = {"Conv": ["w"], "Concat": ["x"], "Mul": ["x"], "Clip": names}.get(reader, [])
         extra = {"axis": 1} if reader == "Concat" else {}
         nodes.append(helper.make_node(reader, [f"t{k}", *more], [f"t{k + 1}"], name=f"reader{k}", **extra))
     graph = helper.make_graph(
@@ -50,6 +51,18 @@ def test_a_clip_is_lost_where_another_threshold_is_in_force(
 ) -> None:
     found = list(foresee_constants(model_of("Clip", readers, bounds)))
     assert [(f.code, f.subject, f.severity) for f in found] == [("CLIP_LOST", "node", "error")] * lost
+
+
+@pytest.mark.parametrize(
+    ("front", "bounds", "lost"),
+    [("LeakyRelu", (-1, 1), True), ("LeakyRelu", (0, 1), False), ("Relu", (-1, 1), False), ("Elu", (-1, 1), False)],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_clip_behind_a_table_of_one_threshold_is_lost(
+    front: str, bounds: tuple[float, float], lost: bool, turned: bool
+) -> None:
+    model = model_of(front, ("Transpose", "Clip", "Conv") if turned else ("Clip", "Conv"), bounds)
+    assert [f.code for f in foresee_constants(model)] == ["CLIP_LOST"] * lost
 
 
 @pytest.mark.parametrize(

@@ -43,3 +43,28 @@ def test_one_whose_threshold_stays_in_force_stays(readers: list[str]) -> None:
 @pytest.mark.parametrize(("low", "high"), [(-0.5, 1.0), (None, 0.5), (-0.5, None), (0.1, 0.5)])
 def test_others_are_tables_of_their_own_and_stay(low: float | None, high: float | None) -> None:
     assert _run(low, high).operators == ["Clip"]
+
+
+@pytest.mark.parametrize("front", ["Clip", "LeakyRelu", "PRelu", "Turned LeakyRelu"])
+@pytest.mark.parametrize(("low", "split"), [(-0.5, True), (0.0, False)])
+def test_one_behind_a_table_of_one_threshold_becomes_two(front: str, low: float, split: bool) -> None:
+    b = GraphBuilder(11)
+    x = b.node("Conv", [b.input("x", [1, 4, 3, 6]), b.weight(4, 4, 1, 1)])
+    more = {"Clip": ["", b.constant(np.float32(0.8))], "PRelu": [b.weight(4, 1, 1)]}.get(front, [])
+    x = b.node(front.removeprefix("Turned "), [x, *more])
+    if front.startswith("Turned"):
+        x = b.node("Transpose", [x], perm=[0, 1, 3, 2])
+    x = b.node("Clip", [x, b.constant(np.float32(low)), b.constant(np.float32(0.5))])
+    b.output(b.node("Conv", [x, b.weight(2, 4, 1, 1)], "y"), None)
+    run = run_one_pass(b.model(), "split-clip")
+    assert run.operators.count("Clip") - (front == "Clip") == 1 + split and run.max_rel == 0
+
+
+@pytest.mark.parametrize("front", ["Relu", "MaxPool", "Elu"])
+def test_one_behind_anything_else_stays(front: str) -> None:
+    b = GraphBuilder(11)
+    x = b.node("Conv", [b.input("x", [1, 4, 3, 6]), b.weight(4, 4, 1, 1)])
+    x = b.node(front, [x], **({"kernel_shape": [2, 2]} if front == "MaxPool" else {}))
+    x = b.node("Clip", [x, b.constant(np.float32(-0.5)), b.constant(np.float32(0.5))])
+    b.output(b.node("Conv", [x, b.weight(2, 4, 1, 1)], "y"), None)
+    assert run_one_pass(b.model(), "split-clip").operators.count("Clip") == 1
