@@ -14,6 +14,7 @@ from boardlift_transform.opset.inline_functions import find_recursion, function_
 from boardlift_transform.opset.lower_graph import Lowering, read_scope
 from boardlift_transform.opset.schemas import NEWEST, PLAIN
 from boardlift_transform.opset.scope import Scope
+from boardlift_transform.opset.settle_windows import settle_windows
 from boardlift_transform.opset.shape_rules import MISLEADING
 from boardlift_transform.opset.step import Names
 from boardlift_transform.opset.strip_weights import fix_shape, skeleton
@@ -58,6 +59,7 @@ def downgrade(
     circle = find_recursion(functions)
     if circle is not None:
         raise InvalidModel(f"function {circle[0]}.{circle[1]} calls itself", "unroll the recursion")
+    settle_windows(light, own)
     light = infer(light, own)
     check_source(light)
     names = Names(all_names(light))
