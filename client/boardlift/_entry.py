@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
     """Run `boardlift`, or say how to get it."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what its calls end with is said by us, once
     try:
         from boardlift.cli.__main__ import main as run
     except ModuleNotFoundError as error:

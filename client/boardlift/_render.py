@@ -30,7 +30,7 @@ def variant_rows(job: JobInfo) -> list[tuple[str, str, str, str, str]]:
 def figure_text(figure: Figure) -> str:
     """Return value, unit and kind."""
     unit = "" if figure.unit in ("", "1") else f" {figure.unit}"
-    return f"{figure.value:.6g}{unit} {figure.kind or 'kind unknown'}"
+    return f"{figure.value_text}{unit} {figure.kind or 'kind unknown'}"
 
 
 def _figures_of(variant: VariantVerdict) -> Iterable[tuple[str, str, str, str]]:

@@ -77,13 +77,20 @@ class Download:
     """A file on its way in: keeps what came, verifies the digest, appears under its name only when complete."""
 
     def __init__(self, sha256: str, target: Path) -> None:
-        """Write next to `target`, whose folder is made."""
+        """Write next to `target`, whose folder is made.
+
+        Raises:
+            OSError: Nothing can be written there.
+        """
         self.sha256 = sha256
         self._target = target
         self._digest = hashlib.sha256()
         target.parent.mkdir(parents=True, exist_ok=True)
         self._partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-        self._file: IO[bytes] = self._partial.open("xb")
+        try:
+            self._file: IO[bytes] = self._partial.open("xb")
+        except OSError as error:  # by the name that the caller knows
+            raise OSError(error.errno, error.strerror, str(target)) from error
         self.size_bytes = 0
 
     def request(self) -> pb.DownloadArtifactRequest:

@@ -1,10 +1,12 @@
 """Entry point of `boardlift`: run the command, turn every end into an exit code.
 
-0 pass, 1 verdict fail, 2 the input is wrong, 3 infrastructure failed, 4 cancelled, 5 undecided.
+0 pass, 1 verdict fail, 2 the input is wrong, 3 infrastructure failed, 4 cancelled, 5 undecided; and 141, as a shell
+says it, when whoever read the output has closed it.
 """
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import traceback
@@ -13,16 +15,19 @@ from types import FrameType
 
 import click
 
+from boardlift._local_files import why
 from boardlift._outcome import CANCELLED, INFRASTRUCTURE, INPUT_WRONG, UNDECIDED
 from boardlift.cli.app import app
 from boardlift.cli.doctor import START
 from boardlift.cli.output import Output
 from boardlift.cli.session import Session
+from boardlift.cli.terminal import close_quietly, forget_output, write_plainly
 from boardlift.errors import (
     AlreadyExistsError,
     BoardliftError,
     CancelledError,
     DeadlineError,
+    ExhaustedError,
     InternalError,
     InvalidInputError,
     NotFoundError,
@@ -33,6 +38,8 @@ from boardlift.errors import (
 )
 
 _TERMINATED = "SIGTERM"
+OUTPUT_CLOSED = 128 + signal.SIGPIPE
+"""Exit code when whoever read the output is gone: `boardlift jobs | head -1`."""
 _USER = (InvalidInputError, NotFoundError, AlreadyExistsError, PermissionDeniedError, UnauthenticatedError)
 _USER_REASONS = (
     "ARTIFACT_MISSING",
@@ -50,7 +57,9 @@ _USER_REASONS = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run and exit; SIGTERM stops as Ctrl-C does: what ends a CI run also frees the tools that it had started."""
     signal.signal(signal.SIGTERM, _interrupt)
-    sys.exit(run(arguments))
+    write_plainly()
+    code = run(arguments)
+    sys.exit(code if close_quietly() else OUTPUT_CLOSED)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -77,14 +86,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _report(session, CancelledError(f"Stopped by {by}."), CANCELLED)
     except BoardliftError as error:
         return _report(session, error, code_of(error))
-    except BrokenPipeError:
-        sys.stderr.close()
-        return INFRASTRUCTURE
+    except (BrokenPipeError, SystemExit):  # click turns the former into the latter
+        forget_output()
+        return OUTPUT_CLOSED
+    except OSError as error:
+        return _report(session, *_of_system(error))
     except Exception as error:  # noqa: BLE001  (the outermost boundary)
-        fault = InternalError(
-            f"{type(error).__name__}: {error}", reason="BUG", remedy="Run again with --debug and report what it prints."
-        )
-        return _report(session, fault, INFRASTRUCTURE)
+        return _report(session, _bug(error), INFRASTRUCTURE)
     return result if isinstance(result, int) else 0
 
 
@@ -95,6 +103,25 @@ def code_of(error: BoardliftError) -> int:
     if isinstance(error, CancelledError):
         return CANCELLED
     return UNDECIDED if isinstance(error, DeadlineError) else INFRASTRUCTURE
+
+
+def _of_system(error: OSError) -> tuple[BoardliftError, int]:
+    """Return what the system refused, and whose it is: a path is the user's, a full disk nobody's who called us."""
+    path = error.filename2 or error.filename
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        full = ExhaustedError(f"{error.strerror}.", reason="DISK_FULL", remedy="Free space, then do it again.")
+        return full, INFRASTRUCTURE
+    if path is None:
+        return _bug(error), INFRASTRUCTURE
+    known = {"file": str(path)}
+    remedy = "Name another file or folder, or correct its rights."
+    text = f"{path} can't be used: {why(error)}."
+    return InvalidInputError(text, reason="FILE_UNUSABLE", remedy=remedy, metadata=known), INPUT_WRONG
+
+
+def _bug(error: Exception) -> InternalError:
+    remedy = "Run again with --debug and report what it prints."
+    return InternalError(f"{type(error).__name__}: {error}", reason="BUG", remedy=remedy)
 
 
 def _report(session: Session, error: BoardliftError, code: int) -> int:

@@ -13,6 +13,7 @@ from boardlift._model_inputs import read_input_shapes
 from boardlift._outcome import FAIL, INFRASTRUCTURE, INPUT_WRONG, PASS
 from boardlift._requests import variant_spec
 from boardlift.cli.compile_output import print_compile
+from boardlift.cli.out_path import OUT_FOLDER
 from boardlift.cli.output import size_text
 from boardlift.cli.parse import build_variants, data_path
 from boardlift.cli.session import Command, Session, pass_session
@@ -68,7 +69,7 @@ class Build:
 @click.option("--level", type=_LEVELS, default=None, help="Optimise level.")
 @click.option("--purpose", type=click.Choice(["preview", "search", "release"]), default=None, help="Chooses the level.")
 @click.option("--target", default="rdk-x5", show_default=True, help="Chip and toolchain.")
-@click.option("-o", "--out", type=click.Path(path_type=Path, file_okay=False), help="Save the result's files here.")
+@click.option("-o", "--out", type=OUT_FOLDER, help="Save the result's files here.")
 @click.option("--lint", "only_lint", is_flag=True, help="Check the YAML and stop.")
 @click.option("--plan", is_flag=True, help="Check everything and print the tool's YAML; nothing is compiled.")
 @click.option("--all", "every_node", is_flag=True, help="List every node of a large model.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from boardlift.cli.out_path import OUT_FILE
 from boardlift.cli.output import size_text
 from boardlift.cli.parse import parse_shapes
 from boardlift.cli.session import Group, Session, pass_session
@@ -15,7 +16,7 @@ from boardlift.errors import InvalidInputError
 if TYPE_CHECKING:
     from boardlift.datasets import Dataset
 
-_OUT = click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="File to write, .npz.")
+_OUT = click.option("-o", "--out", type=OUT_FILE, required=True, help="File to write, .npz.")
 _CALIBRATION = click.option(
     "--calibration", type=click.IntRange(0), default=64, show_default=True, help="To calibrate."
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from boardlift._transfer import safe_name
+from boardlift.cli.out_path import OUT_FOLDER
 from boardlift.cli.output import size_text
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.errors import NotFoundError
@@ -17,7 +18,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @click.command(cls=Command)
 @click.argument("name", metavar="ID")
-@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path, file_okay=False), default=".")
+@click.argument("folder", metavar="[DIR]", type=OUT_FOLDER, default=".")
 @click.option("--only", multiple=True, help="Only files of these names.")
 @pass_session
 def pull(session: Session, name: str, folder: Path, only: tuple[str, ...]) -> int:
@@ -26,10 +27,12 @@ def pull(session: Session, name: str, folder: Path, only: tuple[str, ...]) -> in
         if _SHA256.fullmatch(name):
             saved = [client.fetch(name, folder / name)]
         else:
-            found = [a for a in client.get_job(name).artifacts if not only or a.name in only]
-            if not found:
+            there = {artifact.name: artifact for artifact in client.get_job(name).artifacts}
+            missing = [file for file in only if file not in there]
+            found = [there[file] for file in only or there if file in there]
+            if missing or not found:
                 raise NotFoundError(
-                    f"Job {name} has no such files.",
+                    f"Job {name} has no file {missing[0]}." if missing else f"Job {name} has no files yet.",
                     reason="ARTIFACT_NOT_FOUND",
                     remedy=f"See what there is: boardlift jobs show {name}",
                 )

@@ -14,6 +14,7 @@ from boardlift._outcome import UNDECIDED, exit_code
 from boardlift._requests import RunOptions, transform_spec
 from boardlift._transfer import safe_name
 from boardlift.cli.follow import follow
+from boardlift.cli.out_path import OUT_FOLDER
 from boardlift.cli.parse import build_variants, clean_command, data_path, parse_freeze, parse_shapes, split_names
 from boardlift.cli.print_plan import print_plan, refused
 from boardlift.cli.print_verdict import print_end
@@ -63,7 +64,7 @@ _METHODS = click.Choice(["default", "mix", "kl", "max", "skip"])
 @click.option("--priority", type=click.IntRange(-100, 100), default=0, help="Goes before your own waiting jobs below.")
 @click.option("--limit", "limit_s", type=float, default=0.0, help="Seconds the job may take; default 4 hours.")
 @click.option("--timeout", type=float, default=None, help="Seconds to wait for it here; then the job goes on.")
-@click.option("-o", "--out", type=click.Path(path_type=Path, file_okay=False), help="Save the result's files here.")
+@click.option("-o", "--out", type=OUT_FOLDER, help="Save the result's files here.")
 @click.option("--detach", is_flag=True, help="Print the job's id and return.")
 @click.option("--plan", is_flag=True, help="Say what would be done; no job is created, model and samples are uploaded.")
 @pass_session

@@ -10,6 +10,7 @@ import click
 from boardlift._convert import to_artifact
 from boardlift._stage_results import StageResults
 from boardlift._user_arrays import save_arrays
+from boardlift.cli.out_path import OUT_FOLDER
 from boardlift.cli.output import size_text
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.client import Client
@@ -19,9 +20,7 @@ from boardlift.v1 import artifact_pb2, job_pb2, toolchain_pb2
 
 @click.command(cls=Command)
 @click.argument("job_id", metavar="JOB")
-@click.option(
-    "-o", "--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Save the files here."
-)
+@click.option("-o", "--out", required=True, type=OUT_FOLDER, help="Save the files here.")
 @click.option("--variant", default="", help="Variant whose form and outputs are wanted; default the first.")
 @pass_session
 def samples(session: Session, job_id: str, out: Path, variant: str) -> int:

@@ -10,6 +10,7 @@ from boardlift import _convert
 from boardlift._outcome import FAIL, INPUT_WRONG, PASS, UNDECIDED
 from boardlift._render import figure_text
 from boardlift.cli.explore_options import Exploration, exploration_options, report_refusal
+from boardlift.cli.out_path import OUT_FILE
 from boardlift.cli.output import Output
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.cli.stage_output import StageLines, print_findings
@@ -29,7 +30,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.option(
     "--bit-check-samples", type=click.IntRange(0, 64), default=0, help="Samples compared bit by bit; default 4."
 )
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Save the quantised outputs, .npz.")
+@click.option("-o", "--out", type=OUT_FILE, help="Save the quantised outputs, .npz.")
 @pass_session
 def simulate(
     session: Session,

@@ -9,6 +9,7 @@ import click
 from boardlift import _convert
 from boardlift._outcome import INPUT_WRONG
 from boardlift._requests import RunOptions, transform_spec
+from boardlift.cli.out_path import OUT_FILE
 from boardlift.cli.parse import data_path, parse_freeze, parse_shapes, split_names
 from boardlift.cli.session import Command, Session, pass_session
 from boardlift.cli.stage_output import StageLines, print_transform, print_transform_plan
@@ -20,7 +21,7 @@ from boardlift.v1.transform_pb2 import TransformSpec
 
 @click.command(cls=Command)
 @click.argument("model", type=click.Path(path_type=Path), required=False)
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write the transformed model here.")
+@click.option("-o", "--out", type=OUT_FILE, help="Write the transformed model here.")
 @click.option("--data", default="", help="Dataset .npz for the proof; random inputs take its place.")
 @click.option("--outputs", multiple=True, help="Outputs to keep; default all.")
 @click.option("--input-shape", "shapes", multiple=True, help="Shape of an input with open dimensions: obs=1x225.")

@@ -24,9 +24,15 @@ class Figure:
     source: str = ""
     """Who produced it."""
 
+    @property
+    def value_text(self) -> str:
+        """The number for people: six digits, whole numbers with all of theirs."""
+        whole = self.value.is_integer() and abs(self.value) < 1e15
+        return f"{self.value:.0f}" if whole else f"{self.value:.6g}"
+
     def __str__(self) -> str:
         unit = "" if self.unit in ("", "1") else f" {self.unit}"
-        return f"{self.value:.6g}{unit} ({self.kind or 'kind unknown'})"
+        return f"{self.value_text}{unit} ({self.kind or 'kind unknown'})"
 
 
 @dataclass(frozen=True)
