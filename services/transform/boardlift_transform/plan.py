@@ -179,6 +179,7 @@ STEPS: tuple[Step, ...] = (
     Step("simplify-masks", "a mask's indexing and logic run on the CPU, over tokens squared"),
     Step("replace-nan-tests", "the tool takes no IsNaN and no IsInf"),
     Step("tame-constants", "infinite constants poison calibration"),
+    Step("soften-masks", "a deep mask leaves the scores no integer steps"),
     Step("normalize-details", "small things kill the tool late"),
     Step("suit-cpu-kernels", "kernels on the board's CPU take fewer forms than onnxruntime"),
     Step("replace-mean", "the runtime has no Mean"),
