@@ -1,7 +1,7 @@
 """Arithmetic of quantised tensors on constants: what DequantizeLinear and QuantizeLinear compute.
 
 Source of the formulas: the ONNX operator definitions, `y = (x - zero_point) * scale` and
-`y = saturate(round_half_even(x / scale) + zero_point)`.
+`y = saturate(round_half_even(x / scale) + zero_point)`; to float8 and float4 `y = saturate(nearest(x / scale))`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ import onnx_ir as ir
 
 from boardlift_transform.edit_graph import Array
 
+FLOATS = {
+    ir.DataType.FLOAT8E4M3FN: (-448, 448),
+    ir.DataType.FLOAT8E4M3FNUZ: (-240, 240),
+    ir.DataType.FLOAT8E5M2: (-57344, 57344),
+    ir.DataType.FLOAT8E5M2FNUZ: (-57344, 57344),
+    ir.DataType.FLOAT4E2M1: (-6, 6),
+}
+"""Smallest and largest finite number of each narrow float that QuantizeLinear makes; steps grow with the value."""
 RANGES = {
+    **FLOATS,
     ir.DataType.INT4: (-8, 7),
     ir.DataType.UINT4: (0, 15),
     ir.DataType.INT8: (-128, 127),
@@ -19,7 +28,7 @@ RANGES = {
     ir.DataType.INT16: (-32768, 32767),
     ir.DataType.UINT16: (0, 65535),
 }
-"""Smallest and largest whole number of each type that QuantizeLinear makes; float8 has no even step and is not here."""
+"""Smallest and largest number of each type that QuantizeLinear makes."""
 
 
 def read_constant(value: ir.Value | None) -> Array | None:
@@ -68,12 +77,15 @@ def dequantise(array: Array, scale: Array, zero: Array | None, axis: int = 1, bl
     return np.asarray((array.astype(scale.dtype) - zeros) * scales, scale.dtype)
 
 
-def fake_quantise(array: Array, scale: Array, zero: Array, limits: tuple[int, int], axis: int = 1) -> Array:
-    """Real values after QuantizeLinear and DequantizeLinear, in the scale's type.
+def fake_quantise(array: Array, scale: Array, zero: Array, kind: ir.DataType, axis: int = 1) -> Array:
+    """Real values after QuantizeLinear to `kind` and DequantizeLinear, in the scale's type.
 
     Raises:
         ValueError: When the shapes do not fit.
     """
     scales, zeros = along_axis(scale, array.ndim, axis), along_axis(zero.astype(scale.dtype), array.ndim, axis)
-    whole = np.clip(np.rint(array / scales) + zeros, *limits)
+    if kind in FLOATS:
+        whole = np.clip(array / scales, *RANGES[kind]).astype(kind.numpy()).astype(scale.dtype)
+    else:
+        whole = np.clip(np.rint(array / scales) + zeros, *RANGES[kind])
     return np.asarray((whole - zeros) * scales, scale.dtype)

@@ -80,7 +80,7 @@ def _replace_quantiser(node: ir.Node, editor: Editor, opset: int, result: PassRe
     constant = read_constant(x)
     if constant is not None:
         axis = int(attribute(node, "axis", 1))
-        made = editor.constant(fake_quantise(constant, scale, offset, limits, axis), f"{x.name}_float")
+        made = editor.constant(fake_quantise(constant, scale, offset, kind, axis), f"{x.name}_float")
     elif scale.size == 1:
         made = _limited(node, x, scale, offset, limits, opset, editor)
     else:

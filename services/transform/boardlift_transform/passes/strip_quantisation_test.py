@@ -137,3 +137,23 @@ def test_an_infinite_scale_is_refused_by_node() -> None:
     with pytest.raises(Refusal) as caught:
         transform(b.model())
     assert (caught.value.reason, caught.value.metadata["node"]) == ("QUANTISATION_SCALE", "/QuantizeLinear_0")
+
+
+@pytest.mark.parametrize("kind, largest", [(TensorProto.FLOAT8E4M3FN, 448), (TensorProto.FLOAT8E5M2, 57344)])
+def test_float8_is_a_clip_and_its_weights_float(kind: int, largest: float) -> None:
+    b = GraphBuilder(19, ir_version=9)
+    weight = np.random.default_rng(1).standard_normal((8, 4)).astype(np.float32)
+    zero = onnx.helper.make_tensor("zero", kind, [], b"\0", raw=True)
+    b.weights.append(zero)
+    t = b.input("x", [1, 8])
+    for x in (t, b.constant(weight)):
+        numbers = [b.constant(np.asarray(2.0**-7, np.float32)), "zero"]
+        t = b.node("DequantizeLinear", [b.node("QuantizeLinear", [x, *numbers]), *numbers], f"{x}_real")
+    b.node("MatMul", ["x_real", t], "y")
+    b.output("y", [1, 4])
+    samples = [{"x": np.random.default_rng(i).uniform(-4, 4, (1, 8)).astype(np.float32)} for i in range(4)]
+    run = run_one_pass(b.model(), "strip-quantisation", samples=samples)
+    assert run.operators == ["Clip", "MatMul"]
+    bounds = sorted(float(onnx.numpy_helper.to_array(w)) for w in run.model.graph.initializer if not w.dims)
+    assert bounds == [-largest / 128, largest / 128]
+    assert run.comparisons[0].cosine > (0.999 if largest == 448 else 0.99)
