@@ -6,6 +6,8 @@ bucket's stream is read and written directly; the format is the same, and the `n
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
 import nats.js.errors as jetstream_errors
@@ -42,6 +44,12 @@ class Bucket:
         self._js = js
         self._stream = f"KV_{name}"
         self._prefix = f"$KV.{name}."
+        self._writes: dict[object, float] = {}
+
+    @property
+    def oldest_write(self) -> float:
+        """When the oldest write began that has no answer yet, by `time.monotonic`; infinity when there is none."""
+        return min(self._writes.values(), default=math.inf)
 
     async def get(self, key: str) -> Entry | None:
         """Return the newest value from the stream's leader, or None when there is none."""
@@ -70,12 +78,16 @@ class Bucket:
             headers["Nats-Expected-Last-Subject-Sequence"] = str(revision)
         if life_s:
             headers["Nats-TTL"] = f"{life_s}s"
+        this = object()
+        self._writes[this] = time.monotonic()
         try:
             answer = await retry(lambda: self._js.publish(self._prefix + key, value, headers=dict(headers), timeout=2))
         except jetstream_errors.APIError as error:
             if getattr(error, "err_code", 10071) not in _WRONG_SEQUENCE:
                 raise
             raise ConflictError(f"{key} was changed by somebody else", metadata={"key": key}) from error
+        finally:
+            del self._writes[this]
         return int(answer.seq)
 
     async def remove(self, key: str) -> None:

@@ -79,6 +79,8 @@ class Engine:
         self._registry = registry
         self.moved: Callable[[], None] = lambda: None
         """Called whenever a job's stages have moved on: then it may be another job's turn."""
+        self.check_queue: Callable[[], None] = lambda: None
+        """Raises when the queue can be reached and stores nothing."""
 
     async def create(self, job: JobRecord) -> JobRecord:
         """Store a new job and hand out its first stage; the record that already has its id wins.
@@ -106,11 +108,12 @@ class Engine:
         await self._tell(first.job, revision)
         return first.job
 
-    async def wait_connected(self) -> None:
+    async def wait_connected(self, *, to_write: bool = False) -> None:
         """Wait a moment for NATS when it is away.
 
         Raises:
-            UnavailableError: It stays away; the caller should repeat the call, with the same request id.
+            UnavailableError: It stays away, or it stores nothing and that is needed; the caller should repeat the call,
+                with the same request id.
         """
         end = time.monotonic() + _PATIENCE_S
         while not self._client.is_connected:
@@ -119,6 +122,8 @@ class Engine:
                     "The job queue can't be reached.", reason="NATS_UNAVAILABLE", remedy="Try again in a moment."
                 )
             await asyncio.sleep(0.1)
+        if to_write:
+            self.check_queue()
 
     async def read(self, job_id: str) -> JobRecord | None:
         """Return a job's record."""

@@ -62,7 +62,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
 
     async def CreateJob(self, request: job_pb2.CreateJobRequest, context: Any) -> Any:
         """Create a job; the same request id returns the same job."""
-        await self._engine.wait_connected()
+        await self._engine.wait_connected(to_write=True)
         owner = current_principal()
         job_id = _choose_id(request, owner)
         spec = await self._checked(request.spec)
@@ -175,6 +175,7 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
 
     async def _find_own(self, job_id: str) -> JobRecord:
         """Return a job that the caller may stop or remove."""
+        await self._engine.wait_connected(to_write=True)
         record = await self._find(job_id)
         if record.owner not in ("", current_principal()) and not caller_is_admin():
             raise PermissionDeniedError(

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import socket
-import time
 import uuid
 from typing import Any
 
@@ -47,6 +46,7 @@ from boardlift_orchestrator.index import JobIndex
 from boardlift_orchestrator.jobs import JobServicer
 from boardlift_orchestrator.make_report import ReportRunner
 from boardlift_orchestrator.plan_job import Planner
+from boardlift_orchestrator.queue_health import QueueHealth
 from boardlift_orchestrator.registry import Buckets, Registry
 from boardlift_orchestrator.results import Results
 from boardlift_orchestrator.retention import Retention
@@ -57,7 +57,6 @@ from boardlift_orchestrator.watch import EventHub, JobFollower
 VERSION = "0.1.0"
 _OUTCOMES_AT_ONCE = 16
 _REPORTS_AT_ONCE = 2
-_AWAY_S = 3.0
 _PLAN_PATIENCE_S = 3.0
 _SLOTS_S = 5.0
 """Time between looks at how many slots a service has: it may come back with others, or with a toolchain at last."""
@@ -82,7 +81,9 @@ class Orchestrator:
         self._slots: dict[str, int] = {}
         self._stored: dict[str, GrpcRunner] = {}
         registry = Registry(client, buckets, limits)
+        self.queue = QueueHealth(client, buckets.jobs)
         self._engine = Engine(client, buckets.jobs, self._results, registry)
+        self._engine.check_queue = self.queue.check
         self._hub = EventHub(client)
         lease = Lease(client.jetstream(), "sweeper", self._worker)
         index = JobIndex(buckets.jobs)
@@ -143,10 +144,9 @@ class Orchestrator:
         await disconnect(self._client)
 
     @property
-    def busy(self) -> tuple[int, int]:
-        """Stages dispatched from here now, and NATS' connection state (1: connected)."""
-        busy = self._boards.busy_slots + sum(item.busy_slots for item in self._dispatchers)
-        return busy, int(self._client.is_connected)
+    def busy_slots(self) -> int:
+        """Stages dispatched from here now."""
+        return self._boards.busy_slots + sum(item.busy_slots for item in self._dispatchers)
 
     def _dial_parts(self, registry: Registry) -> DialParts:
         own, channel = self._settings.own, self._settings.channel
@@ -214,23 +214,13 @@ class _Info(toolchain_pb2_grpc.ServerServiceServicer):
 
     async def GetServerInfo(self, request: toolchain_pb2.GetServerInfoRequest, context: Any) -> Any:
         """Describe the server."""
-        busy, connected = self._orchestrator.busy
-        findings = self._orchestrator.retention.findings()
-        if not connected:
-            findings.append(
-                toolchain_pb2.Finding(
-                    code="NATS_UNAVAILABLE",
-                    severity=toolchain_pb2.Finding.SEVERITY_ERROR,
-                    message="The NATS server can't be reached; jobs wait.",
-                    remedy="Start nats-server.",
-                )
-            )
+        orchestrator = self._orchestrator
         return toolchain_pb2.GetServerInfoResponse(
             name="orchestrator",
             version=VERSION,
-            busy_slots=busy,
-            findings=findings,
-            store=store_info(self._orchestrator.store),
+            busy_slots=orchestrator.busy_slots,
+            findings=[*orchestrator.retention.findings(), *orchestrator.queue.findings()],
+            store=store_info(orchestrator.store),
             server_time=now(),
         )
 
@@ -256,7 +246,7 @@ async def serve(settings: AllSettings) -> None:
     host = Host("orchestrator", settings.server)
     orchestrator = Orchestrator(settings, client, host)
     await orchestrator.start()
-    health = asyncio.create_task(_follow_health(host, client), name="follow health")
+    health = asyncio.create_task(orchestrator.queue.run(host), name="follow health")
     health.add_done_callback(_leave_when_broken)
     await host.start()
     await wait_for_signal()
@@ -264,20 +254,6 @@ async def serve(settings: AllSettings) -> None:
     _log.info("stopping", server="orchestrator")
     health.cancel()
     await host.stop()
-
-
-async def _follow_health(host: Host, client: Client) -> None:
-    """Answer NOT_SERVING while NATS is away for more than a moment."""
-    serving, away_since = True, 0.0
-    while True:
-        await asyncio.sleep(1.0)
-        now = time.monotonic()
-        away_since = 0.0 if client.is_connected else away_since or now
-        wanted = not away_since or now - away_since < _AWAY_S
-        if wanted != serving:
-            serving = wanted
-            for service in ("", "boardlift.v1.JobService", "boardlift.v1.BoardService"):
-                await host.set_serving(service, serving)
 
 
 def _leave_when_broken(task: asyncio.Task[None]) -> None:
