@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from boardlift_transform.inspect import ModelSummary
-from boardlift_transform.passes import expand_quantised, replace_foreign, strip_dynamic_quantisation
+from boardlift_transform.passes import expand_quantised, replace_foreign, strip_dynamic_quantisation, unpack_weights
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.request import INT8, INT16, Request, refuse_request
 from boardlift_transform.targets import TargetProfile
 
-STRIPPERS = ("expand-quantised", "strip-dynamic-quantisation", "strip-quantisation")
+STRIPPERS = ("expand-quantised", "unpack-weights", "strip-dynamic-quantisation", "strip-quantisation")
 """Passes that make another model of a quantised one: what comes before them is not equal to what comes after."""
 QUANTISED = (
-    expand_quantised.OPERATORS | strip_dynamic_quantisation.OPERATORS
+    expand_quantised.OPERATORS | strip_dynamic_quantisation.OPERATORS | unpack_weights.OPERATORS
     | frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "ConvInteger"})
 )  # fmt: skip
 

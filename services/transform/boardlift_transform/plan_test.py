@@ -47,7 +47,7 @@ def test_what_depends_on_the_operators() -> None:
     assert _ids(_summary("RNN")) - plain == {"unroll-recurrent"}
     assert _ids(_summary("Loop")) - plain == {"unroll-loop", "if-to-where"}
     assert _ids(_summary("SplitToSequence")) - plain == {"replace-sequences"}
-    stripped = {"expand-quantised", "strip-dynamic-quantisation", "strip-quantisation"}
+    stripped = {"expand-quantised", "unpack-weights", "strip-dynamic-quantisation", "strip-quantisation"}
     assert _ids(_summary("QuantizeLinear")) - plain == stripped
     assert _ids(_summary("com.microsoft::QGemm")) - plain == stripped | {"replace-foreign"}
 
