@@ -16,6 +16,7 @@ from boardlift import _convert, _transfer
 from boardlift._arguments import dataset_file
 from boardlift._connected import Connected
 from boardlift._external_data import find_external_files
+from boardlift._model_inputs import read_input_shapes, read_outputs
 from boardlift._requests import Model
 from boardlift.errors import BoardliftError, InvalidInputError, UnavailableError, from_rpc_error
 from boardlift.models import Artifact
@@ -54,7 +55,8 @@ class Store(Connected):
         path = Path(path)
         files = await asyncio.to_thread(find_external_files, path)
         external = [await self.push(file, name) for name, file in files.items()]
-        return Model(await self.push(path), tuple(external), path.name)
+        inputs, outputs = await asyncio.to_thread(lambda: (tuple(read_input_shapes(path)), read_outputs(path)))
+        return Model(await self.push(path), tuple(external), path.name, inputs, outputs)
 
     async def push_data(self, data: Any) -> Artifact:
         """Store samples: the path of an `.npz`, a `datasets.Dataset`, or a mapping input name -> array [N, ...]."""

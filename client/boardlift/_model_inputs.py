@@ -1,4 +1,4 @@
-"""Read names, shapes and origins of an ONNX model's inputs, without the onnx library."""
+"""Read names, shapes and origins of an ONNX model's inputs, and the names of its outputs, without the onnx library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from boardlift._external_data import _fields, _varint
 from boardlift._local_files import map_file, model_unreadable
 
 # Field numbers of the public ONNX format.
-_GRAPH, _INPUT, _INITIALIZER, _INITIALIZER_NAME = 7, 11, 5, 8
+_GRAPH, _INPUT, _OUTPUT, _INITIALIZER, _INITIALIZER_NAME = 7, 11, 12, 5, 8
 _TYPE, _TENSOR_TYPE, _SHAPE, _DIM, _PROPERTY = 2, 1, 2, 1, 4
 _ORIGIN = "boardlift.origin"
 """Property in which the transform keeps the name that an input of its own had in the user's model."""
@@ -40,6 +40,16 @@ def read_input_shapes(model: Path) -> dict[str, tuple[int, ...]]:
     """
     with _open_model(model) as view:
         return {name: shape for graph in _bodies(view, _GRAPH) for name, shape in _inputs(graph)}
+
+
+def read_outputs(model: Path) -> tuple[str, ...]:
+    """Return the names of a model's outputs, in its order.
+
+    Raises:
+        InvalidInputError: The file is not ONNX (`MODEL_UNREADABLE`).
+    """
+    with _open_model(model) as view:
+        return tuple(_text(item, 1) for graph in _bodies(view, _GRAPH) for item in _bodies(graph, _OUTPUT))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from boardlift._check_names import check_forms, check_gate_outputs, check_input_names
 from boardlift._measurement import perf_spec
 from boardlift.errors import InvalidInputError
 from boardlift.models import Artifact, Gate, InputFormat, Variant
@@ -29,6 +30,10 @@ class Model:
     """Weight files; `name` is the name the model spells."""
     name: str = ""
     """File name as the user knows it."""
+    inputs: tuple[str, ...] = ()
+    """Names of what the file takes; empty when they are not known."""
+    outputs: tuple[str, ...] = ()
+    """Names of what the file gives; empty when they are not known."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +205,8 @@ def job_spec(
     """Return the whole job.
 
     Raises:
-        InvalidInputError: Something is missing or contradicts itself.
+        InvalidInputError: Something is missing or contradicts itself, or names what the model does not have
+            (`INPUT_NOT_FOUND`, `OUTPUT_NOT_FOUND`).
     """
     parsed = [parse_variant(item) if isinstance(item, str) else item for item in variants]
     names = [variant.name for variant in parsed]
@@ -210,6 +216,10 @@ def job_spec(
             reason="VARIANTS_INVALID",
             remedy="Give --variant int8, --variant int16 or others, each once.",
         )
+    forms = (item.name for variant in parsed for item in variant.inputs)
+    check_forms(parsed)
+    check_input_names([*options.freeze, *options.input_shapes, *forms], model.inputs)
+    check_gate_outputs(options.gates, options.outputs or model.outputs)
     spec = job_pb2.JobSpec(
         model=model_source(model),
         dataset=to_ref(dataset),

@@ -15,6 +15,7 @@ from boardlift import _convert, _transfer
 from boardlift._arguments import dataset_file
 from boardlift._connected import Connected
 from boardlift._external_data import find_external_files
+from boardlift._model_inputs import read_input_shapes, read_outputs
 from boardlift._requests import Model
 from boardlift.errors import BoardliftError, InvalidInputError, from_rpc_error
 from boardlift.models import Artifact
@@ -61,7 +62,7 @@ class Store(Connected):
         """
         path = Path(path)
         external = [self.push(file, name) for name, file in find_external_files(path).items()]
-        return Model(self.push(path), tuple(external), path.name)
+        return Model(self.push(path), tuple(external), path.name, tuple(read_input_shapes(path)), read_outputs(path))
 
     def push_data(self, data: Any) -> Artifact:
         """Store samples: the path of an `.npz`, a `datasets.Dataset`, or a mapping input name -> array [N, ...].

@@ -200,8 +200,9 @@ class StageClient:
         """Follow a stage to its result; leaving early (Ctrl-C) has the service stop its tool."""
         execution = f"cli-{uuid.uuid4().hex}"
         metadata = (*self._ways[service].metadata(), ("x-execution-id", execution))
-        call = method(request, timeout=STAGE_TIMEOUT_S, metadata=metadata)
-        try:
+        call = None
+        try:  # around the start as well: the service may be at work before this thread goes on
+            call = method(request, timeout=STAGE_TIMEOUT_S, metadata=metadata)
             for message in call:
                 kind = message.WhichOneof("event")
                 if kind == "result":
@@ -216,7 +217,8 @@ class StageClient:
             self._cancel_execution(service, execution)
             raise
         finally:
-            call.cancel()
+            if call is not None:
+                call.cancel()
         raise InternalError("The service ended its answer without a result.", reason="NO_RESULT", remedy="Try again.")
 
     def _cancel_execution(self, service: str, execution: str) -> None:

@@ -13,6 +13,7 @@ from boardlift.errors import InvalidInputError
 from boardlift.models import InputFormat, Variant
 
 _TEXT_KEYS = ("type_train", "type_rt", "layout_train", "layout_rt", "norm_type")
+_INPUT_KEYS = (*_TEXT_KEYS, "mean", "scale", "shape")
 _SECRET_OPTIONS = ("--token",)
 
 
@@ -75,19 +76,18 @@ def parse_input_format(text: str) -> InputFormat:
         InvalidInputError: The text is something else (`INPUT_FORMAT_INVALID`).
     """
     name, _, rest = text.rpartition(":")
-    values: dict[str, str] = {}
-    for part in filter(None, rest.split(",")):
-        key, separator, value = part.partition("=")
-        values[key.replace("-", "_") if separator else ""] = value
-    unknown = set(values) - {*_TEXT_KEYS, "mean", "scale", "shape"}
+    parts = [part.partition("=") for part in rest.split(",") if part]
+    values = {key.replace("-", "_"): value for key, _, value in parts}
+    problem = next((f"{key!r} is none of {', '.join(_INPUT_KEYS)}" for key in values if key not in _INPUT_KEYS), "")
+    problem = problem or next((f"{key} has no value" for key, _, value in parts if not value), "")
     try:
         numbers = {key: tuple(float(v) for v in values[key].split(";")) for key in ("mean", "scale") if key in values}
         shape = tuple(int(v) for v in values["shape"].split("x")) if "shape" in values else ()
     except ValueError:
-        unknown.add("number")
-    if not name or unknown:
+        problem = "mean, scale or shape has something else than numbers"
+    if not name or problem:
         raise InvalidInputError(
-            f"{text!r} is not an input's form.",
+            f"{text!r} is not an input's form: {problem or 'it names no input'}.",
             reason="INPUT_FORMAT_INVALID",
             remedy="Write NAME:type_train=rgb,type_rt=nv12,layout_train=NCHW,mean=0;0;0,scale=0.004;0.004;0.004.",
             metadata={"input": name or text},
