@@ -11,9 +11,11 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
+import structlog
 from boardlift.errors import NotFoundError, UnavailableError
 from boardlift.v1 import job_pb2
-from boardlift_servicekit.messaging import EVENT_STREAM, read_after
+from boardlift_servicekit.messaging import EVENT_STREAM, StoredMessage, read_after
+from google.protobuf.message import DecodeError
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
@@ -24,6 +26,7 @@ _BATCH: Final = 256
 _LOOK_S: Final = 2.0
 _KEPT: Final = 2000
 _SETTLE_S: Final = 0.02
+_log = structlog.get_logger(__name__)
 _ENDED: Final = (job_pb2.Job.STATE_SUCCEEDED, job_pb2.Job.STATE_FAILED, job_pb2.Job.STATE_CANCELLED)
 
 
@@ -60,8 +63,8 @@ class JobTail:
         async for event in self._stored(self._newest):
             self._events.append(event)
             self._newest = event.sequence
-        while len(self._events) > _KEPT:
-            self._floor = self._events.popleft().sequence
+            if len(self._events) > _KEPT:
+                self._floor = self._events.popleft().sequence
 
     async def _stored(self, after: int) -> AsyncIterator[Any]:
         more = True
@@ -72,9 +75,26 @@ class JobTail:
                 self._stale = True  # the server restarts; the next look reads on from the same sequence
                 return
             for message in messages:
-                event = job_pb2.WatchJobResponse.FromString(message.data)
-                event.sequence = after = message.sequence
-                yield event
+                after = message.sequence
+                event = _read_event(message)
+                if event is not None:
+                    yield event
+
+
+def _read_event(message: StoredMessage) -> Any:
+    """Return what a message says; None for one that says nothing, or more than its subject is for.
+
+    Boards and services may write lines and progress; how a job stands only the orchestrator says.
+    """
+    try:
+        event = job_pb2.WatchJobResponse.FromString(message.data)
+    except DecodeError:
+        event = job_pb2.WatchJobResponse()
+    if event.WhichOneof("event") != message.subject.rpartition(".")[2]:
+        _log.error("event_not_taken", subject=message.subject, sequence=message.sequence)
+        return None
+    event.sequence = message.sequence
+    return event
 
 
 class EventHub:
