@@ -29,6 +29,7 @@ _LOG = structlog.get_logger()
 MAX_RUNS = 200
 CANNOT_FORK = 250
 START_SECONDS = 60.0
+FORK_SECONDS = 10.0
 OnLine = Callable[[str, str], None]
 
 
@@ -50,6 +51,10 @@ class _Parent:
     @property
     def alive(self) -> bool:
         return self.process.returncode is None and self.reader is not None and not self.reader.done()
+
+
+class _NotTaken(Exception):
+    """The parent died a moment ago: nothing was begun."""
 
 
 class WarmStart:
@@ -77,8 +82,13 @@ class WarmStart:
         if parent is None:
             self.plain_runs += 1
             return await run_tool(command, on_line)
+        try:
+            result = await self._run(parent, command, on_line)
+        except _NotTaken as error:
+            _LOG.warning("the warm start's parent takes nothing, a plain process instead", error=str(error)[:200])
+            self.plain_runs += 1
+            return await run_tool(command, on_line)
         self.warm_runs += 1
-        result = await self._run(parent, command, on_line)
         if result.exit_code == CANNOT_FORK:
             _LOG.warning("this toolchain cannot be forked, plain processes from now on")
             self._unforkable = True
@@ -140,6 +150,7 @@ class WarmStart:
         return parent
 
     async def _run(self, parent: _Parent, command: ToolCommand, on_line: OnLine | None) -> ToolResult:
+        capture = Capture(command.log_path, on_line)  # first: it may fail, and nothing is to be undone then
         self._next += 1
         parent.runs += 1
         number, queue = self._next, asyncio.Queue[dict[str, float]]()
@@ -154,9 +165,13 @@ class WarmStart:
             "env": dict(command.environment),
             "limits": {"memory_bytes": command.memory_bytes, "file_bytes": command.file_bytes},
         }
-        capture = Capture(command.log_path, on_line)
         try:
             socket.send_fds(parent.channel, [json.dumps(request).encode()], [write_end])
+        except OSError as error:
+            os.close(read_end)
+            capture.close()
+            del parent.waiting[number]
+            raise _NotTaken(str(error)) from error
         finally:
             os.close(write_end)
         pid = 0
@@ -173,8 +188,7 @@ class WarmStart:
                     message = await _stop(pid, queue, command.kill_after_s)
             await asyncio.wait({reading}, timeout=1.0)
         except asyncio.CancelledError:
-            if pid:
-                await asyncio.shield(_stop(pid, queue, command.kill_after_s))
+            await asyncio.shield(_leave(pid, queue, command.kill_after_s))
             raise
         finally:
             parent.waiting.pop(number, None)
@@ -217,6 +231,15 @@ async def _stop(pid: int, queue: asyncio.Queue[dict[str, float]], kill_after_s: 
             os.killpg(pid, signal.SIGKILL)
         return message
     return {"exit_code": 137, "signal": int(signal.SIGKILL)}
+
+
+async def _leave(pid: int, queue: asyncio.Queue[dict[str, float]], kill_after_s: float) -> None:
+    """Stop a run that nobody waits for any more, also one that is only being forked: it would go on alone."""
+    if not pid:
+        with contextlib.suppress(asyncio.TimeoutError):
+            pid = int((await asyncio.wait_for(queue.get(), FORK_SECONDS)).get("pid", 0))
+    if pid:
+        await _stop(pid, queue, kill_after_s)
 
 
 async def _read_messages(parent: _Parent) -> None:

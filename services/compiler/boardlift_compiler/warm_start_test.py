@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import socket
 from pathlib import Path
 
@@ -37,6 +38,48 @@ async def test_a_parent_that_dies_before_it_forks_ends_the_run_at_once(tmp_path)
         await process.wait()
         ours.close()
     assert (result.exit_code, result.signal, result.timed_out) == (137, 9, False)
+
+
+async def test_a_parent_that_has_just_died_costs_a_plain_start_and_no_file(tmp_path):
+    (tmp_path / "hb_mapper").write_text("#!/bin/sh\necho plain\n")
+    (tmp_path / "hb_mapper").chmod(0o700)
+    command = ToolCommand([str(tmp_path / "hb_mapper")], tmp_path, log_path=tmp_path / "log")
+    lines, warm = [], WarmStart(None, tmp_path)
+    await run_tool(command)  # asyncio keeps files of its own from the first start on
+    before = open_files()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    parent = _Parent(None, contextlib.ExitStack(), ours)
+    theirs.close()
+
+    async def ensured():
+        return parent
+
+    warm._ensure_parent = ensured
+    result = await warm.launch(command, lambda source, text: lines.append(text))
+    ours.close()
+    assert (result.exit_code, lines, warm.plain_runs, warm.warm_runs) == (0, ["plain"], 1, 0)
+    assert not parent.waiting and open_files() == before
+
+
+async def test_a_run_that_is_cancelled_while_it_is_forked_ends_all_the_same(tmp_path):
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    parent = _Parent(None, contextlib.ExitStack(), ours)
+    parent.reader = asyncio.create_task(_read_messages(parent))
+    fork = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
+    running = asyncio.create_task(WarmStart(None, tmp_path)._run(parent, ToolCommand(["hb_mapper"], tmp_path), None))
+    await asyncio.sleep(0.1)
+    running.cancel()
+    await asyncio.sleep(0.1)
+    theirs.send(json.dumps({"id": 1, "pid": fork.pid}).encode())
+    await asyncio.wait_for(fork.wait(), 5)
+    theirs.send(json.dumps({"id": 1, "exit_code": 143}).encode())
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(running, 5)
+    theirs.close()
+    await parent.reader
+    ours.close()
+    assert not parent.waiting
 
 
 def made_up(tmp_path):
