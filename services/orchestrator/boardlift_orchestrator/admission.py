@@ -74,9 +74,7 @@ class Admission:
         return stored
 
     async def _decide(self, job: JobRecord) -> JobRecord:
-        lines = await self._lines()
-        room = await self._room(lines)
-        lines = self._with_begun(lines)  # without a pause to the next line: calls at the same time see each other
+        lines, room = await self._look_around()
         if has_room(lines, dataclasses.replace(job_line(job), held=True), room):
             self._begun[job.id] = dataclasses.replace(job_line(job), front=True)
             return job
@@ -106,10 +104,10 @@ class Admission:
 
     async def look(self) -> None:
         """Let in whoever may come in now."""
-        lines = self._with_begun(await self._lines())
-        if not any(line.waiting for line in lines):
+        if not any(line.waiting for line in await self._lines()):
             return
-        for job_id in choose_next(lines, await self._room(lines)):
+        lines, room = await self._look_around()
+        for job_id in choose_next(lines, room):
             await self._engine.advance(job_id, Admit())
 
     async def _lines(self) -> list[JobLine]:
@@ -126,15 +124,14 @@ class Admission:
             self._begun.pop(line.id, None)
         return [*lines, *self._begun.values()]
 
-    async def _room(self, lines: list[JobLine]) -> Room:
-        front = self._most_active or max(_LEAST, self._slots() + _SPARE)
+    async def _look_around(self) -> tuple[list[JobLine], Room]:
+        """Return all jobs and the room for them; calls at the same time see each other's decisions."""
+        lines = await self._lines()
         # Boards matter only to who has jobs at boards already.
-        boards = await self._usable_boards() if any(line.active and line.board for line in lines) else 0
-        return Room(front, 2 * boards + _SPARE)
-
-    async def _usable_boards(self) -> int:
-        """Count the boards that take work, at most once in `_LOOK_S`: with hundreds of them it is much to read."""
-        if time.monotonic() - self._counted >= _LOOK_S:
+        boards = any(line.active and line.board for line in lines)
+        if boards and time.monotonic() - self._counted >= _LOOK_S:  # with hundreds of boards it is much to read
             self._boards = sum(board.usable for board in await self._registry.views())
             self._counted = time.monotonic()
-        return self._boards
+            lines = await self._lines()  # jobs may have begun, and been written, while boards were counted
+        front = self._most_active or max(_LEAST, self._slots() + _SPARE)
+        return self._with_begun(lines), Room(front, 2 * (self._boards if boards else 0) + _SPARE)

@@ -24,6 +24,7 @@ from boardlift_orchestrator.plan_stages import plan_classes, plan_stages
 from boardlift_orchestrator.record import JobRecord, JobState, Ref, StageState, encode_record
 from boardlift_orchestrator.registry import Buckets, Registry
 from boardlift_orchestrator.results import Results
+from boardlift_orchestrator.schedule import BoardView
 from boardlift_orchestrator.sweep import Sweeper
 
 LIMITS = QueueLimits()
@@ -117,3 +118,34 @@ async def test_a_worker_that_missed_the_end_of_a_job_is_told_again_to_stop(lab: 
         while not told or told[-1] != "ctl.job.last-word":
             told.append((await heard.next_msg(timeout=5)).subject)
         assert [subject for subject in told if "stop-" in subject] == ["ctl.job.stop-just-now"]
+
+
+async def test_hundreds_of_jobs_at_boards_cost_one_look_at_the_boards(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, boards = [], [BoardView("there", "t"), BoardView("elsewhere", "other")]
+
+    async def views() -> list[BoardView]:
+        looks.append(1)
+        return list(boards)
+
+    async def spec(_job: JobRecord) -> Any:
+        return job_pb2.JobSpec(target="t")
+
+    monkeypatch.setattr(lab.registry, "views", views)
+    monkeypatch.setattr(lab.results, "spec", spec)
+    lost: list[str] = []
+
+    async def apply(job_id: str, event: Any) -> None:
+        lost.append(job_id)
+
+    monkeypatch.setattr(lab.engine, "apply", apply)
+    job = await lab.put("placed", held=False)
+    for count in range(30):
+        place = "id.gone" if count == 7 else "id.late" if count == 20 else "id.there"
+        if count == 19:
+            boards.append(BoardView("late", "t"))
+        stage = dataclasses.replace(job.stages[0], place=place, worker="w")
+        await lab.sweeper._find_lost(dataclasses.replace(job, id=str(count), stages=(stage, *job.stages[1:])))
+    assert lost == ["7"]
+    assert len(looks) == 3  # the first one, and one more for each that seemed to be lost

@@ -21,7 +21,7 @@ from boardlift_orchestrator.index import JobIndex
 from boardlift_orchestrator.record import JobRecord, StageState
 from boardlift_orchestrator.registry import Registry
 from boardlift_orchestrator.results import Results
-from boardlift_orchestrator.schedule import is_lost
+from boardlift_orchestrator.schedule import BoardView, is_lost
 
 _log = structlog.get_logger(__name__)
 _STEP_S: Final = 2.0
@@ -46,6 +46,8 @@ class Sweeper:
         self._every_s = every_s
         self._stopping = False
         self._held_since = float("-inf")
+        self._boards: list[BoardView] = []
+        self._counted = float("-inf")
 
     async def start(self) -> None:
         """Begin to sweep."""
@@ -101,8 +103,13 @@ class Sweeper:
         if not placed:
             return
         spec = await self._results.spec(job)
-        boards = await self._registry.views()
+        if time.monotonic() - self._counted >= _STEP_S:  # with hundreds of jobs and boards it is much to read
+            self._boards, self._counted = await self._registry.views(), time.monotonic()
         for stage in placed:
-            if is_lost(stage.place, spec.board, boards, bool(stage.worker)):
+            begun = bool(stage.worker)
+            if not is_lost(stage.place, spec.board, self._boards, begun):
+                continue
+            boards = await self._registry.views()  # the board may have come since
+            if is_lost(stage.place, spec.board, boards, begun):
                 _log.warning("board_lost", job=job.id, variant=stage.variant, place=stage.place)
                 await self._engine.apply(job.id, Lost(stage.stage, stage.variant, stage.attempt))
