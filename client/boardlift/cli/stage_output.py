@@ -97,12 +97,10 @@ def print_check(output: Output, result: compiler_pb2.CheckResult, every_node: bo
 
 
 def _proof_rows(item: toolchain_pb2.OutputComparison) -> Iterator[tuple[str, ...]]:
-    """Yield the measured figures of an output; the tolerance is none, it is what max_abs may be."""
-    allowed = next((f"≤ {figure.value:.3g}" for figure in item.figures if figure.name == "tolerance"), "")
+    """Yield the measured figures of an output, and beside max_abs what it may be."""
     for figure in item.figures:
-        if figure.name != "tolerance":
-            limit = allowed if figure.name == "max_abs" else ""
-            yield (item.output, str(item.samples), figure.name, *_value_and_kind(figure), limit)
+        limit = f"≤ {item.allowed_max_abs:.3g}" if figure.name == "max_abs" else ""
+        yield (item.output, str(item.samples), figure.name, *_value_and_kind(figure), limit)
 
 
 def _spec(spec: toolchain_pb2.TensorSpec) -> str:

@@ -171,16 +171,18 @@ class TensorSpec(_message.Message):
     def __init__(self, name: _Optional[str] = ..., dtype: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., layout: _Optional[str] = ...) -> None: ...
 
 class OutputComparison(_message.Message):
-    __slots__ = ("output", "samples", "figures", "worst_sample")
+    __slots__ = ("output", "samples", "figures", "worst_sample", "allowed_max_abs")
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
     FIGURES_FIELD_NUMBER: _ClassVar[int]
     WORST_SAMPLE_FIELD_NUMBER: _ClassVar[int]
+    ALLOWED_MAX_ABS_FIELD_NUMBER: _ClassVar[int]
     output: str
     samples: int
     figures: _containers.RepeatedCompositeFieldContainer[Figure]
     worst_sample: int
-    def __init__(self, output: _Optional[str] = ..., samples: _Optional[int] = ..., figures: _Optional[_Iterable[_Union[Figure, _Mapping]]] = ..., worst_sample: _Optional[int] = ...) -> None: ...
+    allowed_max_abs: float
+    def __init__(self, output: _Optional[str] = ..., samples: _Optional[int] = ..., figures: _Optional[_Iterable[_Union[Figure, _Mapping]]] = ..., worst_sample: _Optional[int] = ..., allowed_max_abs: _Optional[float] = ...) -> None: ...
 
 class GetServerInfoRequest(_message.Message):
     __slots__ = ()

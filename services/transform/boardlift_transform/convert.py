@@ -181,14 +181,17 @@ def comparison(found: OutputComparison) -> toolchain_pb2.OutputComparison:
         ("max_abs", found.max_abs),
         ("mean_abs", found.mean_abs),
         ("max_rel", found.max_rel),
-        ("tolerance", found.tolerance),
     )
     figures = [
         toolchain_pb2.Figure(name=name, value=value, unit="1", kind=toolchain_pb2.FIGURE_KIND_MEASURED, source=source)
         for name, value in values
     ]
     return toolchain_pb2.OutputComparison(
-        output=found.output, samples=found.samples, figures=figures, worst_sample=found.worst_sample
+        output=found.output,
+        samples=found.samples,
+        figures=figures,
+        worst_sample=found.worst_sample,
+        allowed_max_abs=found.tolerance,
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from boardlift_transform.inspect import ModelSummary
-from boardlift_transform.passes import PASSES, PASSES_BY_ID, replace_foreign
+from boardlift_transform.passes import PASSES_BY_ID, replace_foreign
 from boardlift_transform.refusal import Refusal
 
 INT16, INT8 = "int16", "int8"
@@ -40,11 +41,11 @@ def refuse_request(summary: ModelSummary, request: Request) -> list[Refusal]:
     found = []
     for pass_id in [p for p, _ in request.passes] + list(request.skip_passes):
         if pass_id not in PASSES_BY_ID:
-            known = ", ".join(p.id for p in PASSES)
+            near = difflib.get_close_matches(pass_id, PASSES_BY_ID, n=2)
+            guess = f"did you mean {' or '.join(near)}? " if near else ""
+            remedy = f"{guess}`boardlift transform --list-passes` names all of them"
             found.append(
-                Refusal(
-                    "PASS_UNKNOWN", f"no pass named {pass_id!r}", remedy=f"passes: {known}", metadata={"pass": pass_id}
-                )
+                Refusal("PASS_UNKNOWN", f"no pass named {pass_id!r}", remedy=remedy, metadata={"pass": pass_id})
             )
     if request.precision not in ("", INT8, INT16):
         found.append(

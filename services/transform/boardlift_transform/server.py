@@ -29,13 +29,14 @@ from boardlift_transform.inspect import summarise
 from boardlift_transform.lint_dataset import check_dataset, sample_keys
 from boardlift_transform.load_model import LoadedModel, load_model
 from boardlift_transform.map_dataset import map_inputs, map_references, npz_bytes
-from boardlift_transform.passes import PASSES, PASSES_BY_ID, cut_outputs
+from boardlift_transform.passes import PASSES, PASSES_BY_ID
 from boardlift_transform.plan import plan
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.settings import AllSettings, Settings
 from boardlift_transform.split_dataset import split_samples
 from boardlift_transform.targets import find_target
 from boardlift_transform.transform_model import TransformResult, transform_loaded
+from boardlift_transform.try_names import try_names
 
 SERVICE = "boardlift.v1.TransformService"
 STAGE_VERSION = code_version(Path(__file__).parent)
@@ -72,14 +73,16 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
             wanted = convert.request_from(request.spec)
             profile = find_target(request.spec.target or DEFAULT_TARGET)
             found = await asyncio.to_thread(lambda: summarise(loaded.to_ir(), loaded.sha256))
-            if wanted.outputs and not found.functions:  # inside of functions there may be names that are not known yet
-                await asyncio.to_thread(lambda: cut_outputs.apply(loaded.to_ir(), {"outputs": wanted.outputs}))
+            chosen = plan(profile, found, wanted)
+            assumed = []
+            if not chosen.refusals and not found.functions:  # names inside of functions are not known yet
+                assumed = await asyncio.to_thread(lambda: try_names(loaded.to_ir(), chosen.passes))
         except Refusal as refusal:
             return transform_pb2.PlanTransformResponse(refusals=[convert.failure(refusal)])
-        chosen = plan(profile, found, wanted)
         return transform_pb2.PlanTransformResponse(
             passes=[convert.planned(step, PASSES_BY_ID) for step in chosen.passes if step.id in PASSES_BY_ID],
             refusals=[convert.failure(r) for r in chosen.refusals],
+            assumptions=assumed,
         )
 
     async def PrepareDataset(self, request: transform_pb2.PrepareDatasetRequest, context: Any) -> Any:

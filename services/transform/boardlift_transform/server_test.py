@@ -82,7 +82,8 @@ async def test_from_dataset_to_mapped_artifacts_that_the_new_model_reproduces(ru
     assert got.shape == want.shape == (36, 12, 1, 1)
     assert np.abs(got - want).max() < 1e-5
     figures = {f.name: f for f in result.equivalence[0].figures}
-    assert figures["max_abs"].kind == toolchain_pb2.FIGURE_KIND_MEASURED
+    assert {figure.kind for figure in figures.values()} == {toolchain_pb2.FIGURE_KIND_MEASURED}
+    assert "tolerance" not in figures and 0 < result.equivalence[0].allowed_max_abs < 1e-3
     lifted = next(r.diff for r in result.passes if r.id == "lift-to-4d")
     assert "Conv" in {v.operator for v in lifted.added} | {r.after.operator for r in lifted.rewritten}
     assert "run_policy" in result.io_snippet and result.assumptions and not result.random_inputs
@@ -129,6 +130,16 @@ async def test_inspect_plan_and_list(running: Running) -> None:
     spec = transform_pb2.TransformSpec(outputs=["nothing"])
     refused = await running.stub.PlanTransform(transform_pb2.PlanTransformRequest(model=source, spec=spec))
     assert [failure.code for failure in refused.refusals] == ["OUTPUT_NOT_FOUND"]
+    wrong = {
+        "INPUT_NOT_FOUND": transform_pb2.TransformSpec(frozen_inputs={"UNKNOWN": "1"}),
+        "INPUT_SHAPE_MISMATCH": transform_pb2.TransformSpec(input_shapes=[{"name": "obs", "shape": [1, 7]}]),
+        "PASS_UNKNOWN": transform_pb2.TransformSpec(skip_passes=["fold-constant"]),
+    }
+    for code, spec in wrong.items():
+        refused = await running.stub.PlanTransform(transform_pb2.PlanTransformRequest(model=source, spec=spec))
+        assert [failure.code for failure in refused.refusals] == [code]
+        assert refused.refusals[0].remedy
+    assert "did you mean fold-constants" in refused.refusals[0].remedy
     listed = (await running.stub.ListPasses(transform_pb2.ListPassesRequest())).passes
     assert all(p.summary and p.reason and p.exactness for p in listed)
 

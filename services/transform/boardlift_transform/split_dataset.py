@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from boardlift_transform.check_result import Finding
+from boardlift_transform.refusal import Refusal
 
 CALIBRATION_DEFAULT = 64
 HELDOUT_LIMIT = 256
@@ -38,11 +39,16 @@ def split_samples(
         seed: Of the draw.
         made: (calibration, held-out) counts when the dataset was split by its maker: the first C, then the next H. This
             split is kept, only shortened.
+
+    Raises:
+        Refusal: More samples were asked for than there are (`TOO_FEW_SAMPLES`); defaults take what there is.
     """
     wanted = calibration or CALIBRATION_DEFAULT
     limit = heldout or HELDOUT_LIMIT
     if made is not None and min(made) > 0:
         first, second = made
+        if calibration > first or heldout > second:
+            raise _too_few(calibration, heldout, f"the dataset was split into {first} + {second} when it was made")
         chosen = tuple(range(first))[:wanted], tuple(range(first, first + second))[:limit]
         shared = {keys[i] for i in chosen[0]} & {keys[i] for i in chosen[1]}
         return Split(*chosen, _leak(len(shared)) if shared else ())
@@ -53,9 +59,11 @@ def split_samples(
     if len(unique) == 1:
         text = "there is one distinct sample: it calibrates and judges, so the proof says little"
         return Split((unique[0],), (unique[0],), (Finding("HELDOUT_OVERLAP", text, "dataset", "error", "add samples"),))
+    if (calibration or 1) + (heldout or 1) > len(unique):
+        raise _too_few(calibration, heldout, f"there are {len(unique)} different ones")
     order = np.random.default_rng(seed).permutation(len(unique))
-    reserve = min(limit, max(1, len(unique) // SMALLEST_HELDOUT_SHARE))
-    taken = min(wanted, len(unique) - reserve)
+    reserve = heldout or min(limit, max(1, len(unique) // SMALLEST_HELDOUT_SHARE))
+    taken = calibration or min(wanted, len(unique) - reserve)
     left = [unique[i] for i in order[:taken]]
     right = [unique[i] for i in order[taken : taken + limit]]
     findings: tuple[Finding, ...] = ()
@@ -63,6 +71,16 @@ def split_samples(
         text = f"{taken} samples calibrate instead of {wanted}, so that {len(right)} are left for the proof"
         findings = (Finding("CALIBRATION_SHORT", text, "dataset", "note", "add samples"),)
     return Split(tuple(sorted(left)), tuple(sorted(right)), findings)
+
+
+def _too_few(calibration: int, heldout: int, there: str) -> Refusal:
+    sides = [f"{count} {what}" for count, what in ((calibration, "to calibrate"), (heldout, "held out")) if count]
+    return Refusal(
+        "TOO_FEW_SAMPLES",
+        f"samples were asked for, {' and '.join(sides)}, but {there}",
+        remedy="ask for fewer, or make the dataset anew from more samples",
+        metadata={"calibration": calibration, "heldout": heldout},
+    )
 
 
 def _leak(count: int) -> tuple[Finding, ...]:

@@ -30,7 +30,12 @@ def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
     unknown = set(given) - {v.name for v in graph.inputs}
     if unknown:
         names = ", ".join(sorted(unknown))
-        raise Refusal("INPUT_NOT_FOUND", f"input_shapes names no input: {names}", metadata={"inputs": names})
+        raise Refusal(
+            "INPUT_NOT_FOUND",
+            f"input_shapes names no input: {names}",
+            remedy=f"inputs are {', '.join(str(v.name) for v in graph.inputs)}",
+            metadata={"inputs": names},
+        )
     bound: dict[str, int] = {}
     for value in graph.inputs:
         name = value.name or ""
@@ -79,6 +84,7 @@ def _mismatch(value: ir.Value, dims: list[int], why: str) -> Refusal:
     return Refusal(
         "INPUT_SHAPE_MISMATCH",
         f"input {value.name} {value.shape} cannot have shape {dims}: {why}",
+        remedy="give the shape that the model has, or export it with that dimension open",
         metadata={"input": value.name, "shape": dims},
     )
 
