@@ -106,11 +106,13 @@ async def test_a_board_reports_on_its_own_stages_only(callers: dict[str, Any], t
         await publish_outcome(client.jetstream(), forged)
         forged.worker = "orch-1"
         await client.jetstream().publish(f"res.x5-1.{job.id}", forged.SerializeToString())
+        forged.worker, forged.job_id = "x5-1", "*"  # any job
+        await client.jetstream().publish("res.x5-1.*", forged.SerializeToString())
         await asyncio.sleep(1.0)
         stages = (await seen.GetJob(job_pb2.GetJobRequest(job_id=job.id), timeout=5)).job.stages
         assert {s.stage: s.state for s in stages}["ingest"] == job_pb2.StageRecord.STATE_RUNNING
         log = (stack.folder / "orchestrator0.log").read_text()
-        assert log.count("outcome_of_somebody_else") == 2
+        assert log.count("outcome_of_somebody_else") == 3
     finally:
         await client.close()
 

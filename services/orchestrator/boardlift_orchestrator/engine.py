@@ -32,6 +32,7 @@ from boardlift_servicekit.messaging import (
     purge_events,
     purge_tasks,
 )
+from boardlift_servicekit.names import TOKEN
 from google.protobuf.message import DecodeError
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -215,7 +216,7 @@ class Engine:
                 _log.error("outcome_of_somebody_else", subject=message.subject)
                 await acknowledge(message)
                 return
-            event: Event = read_outcome(report)
+            event: Event = await self._results.checked(read_outcome(report))
             if message.metadata.num_delivered > _DELIVERIES:  # a fault of ours: don't try for ever
                 event = Broken(Failure("OUTCOME_NOT_APPLIED", "The orchestrator can't handle a stage's outcome."))
             await self.advance(report.job_id, event)
@@ -223,7 +224,7 @@ class Engine:
 
     async def _may_report(self, subject: str, report: queue_pb2.StageOutcome) -> bool:
         """Tell whether a report is its sender's to make: NATS lets a board publish under its own name only."""
-        if subject != f"res.{report.worker}.{report.job_id}":
+        if subject != f"res.{report.worker}.{report.job_id}" or not TOKEN.fullmatch(report.job_id):
             return False
         return report.stage in ("board", "diagnose") or not await self._registry.knows(report.worker)
 
@@ -270,8 +271,7 @@ class Engine:
         place = choose_place(spec.board, spec.target, boards, stage.avoid, needs)
         named = spec.board.id and not any(board.id == spec.board.id and board.usable for board in boards)
         if named or not place:
-            text = describe_wait(spec.board, spec.target, boards, needs)
-            line = toolchain_pb2.LogLine(text=text, source="boardlift")
+            line = toolchain_pb2.LogLine(text=describe_wait(spec.board, spec.target, boards, needs), source="boardlift")
             event = job_pb2.WatchJobResponse(stage=stage.stage, variant=stage.variant, log=line)
             event.event_time.GetCurrentTime()
             await self.note(event, job.id, f"{stage.variant}:{stage.attempt}")

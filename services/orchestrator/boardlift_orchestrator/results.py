@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Any
 
-from boardlift.errors import DataLossError
+import structlog
+from boardlift.errors import DataLossError, InvalidInputError, PreconditionError
 from boardlift.v1 import artifact_pb2, job_pb2
 from boardlift_servicekit.artifacts import ArtifactStore, missing_error
 from google.protobuf.message import DecodeError
 
 from boardlift_orchestrator.convert import job_message, ref_message
-from boardlift_orchestrator.record import JobRecord, JobState, Ref, Stage
+from boardlift_orchestrator.events import Outcome, Started
+from boardlift_orchestrator.record import Failure, JobRecord, JobState, Ref, Stage
 from boardlift_orchestrator.requests import RESULT_TYPES
 
 _CACHED = 256
+_log = structlog.get_logger(__name__)
 
 
 class Results:
@@ -40,6 +44,25 @@ class Results:
         if stage.result is None:
             raise DataLossError(f"The stage {stage.key} has no result.", reason="RESULT_MISSING")
         return await self._parse(stage.result, RESULT_TYPES[stage.stage])
+
+    async def checked(self, event: Outcome | Started) -> Outcome | Started:
+        """Return a worker's report, as a fault of that worker's machine when its result is none that can be used.
+
+        A job that took it in could neither be shown nor swept; another worker may do better.
+        """
+        if not isinstance(event, Outcome) or event.result is None or event.stage not in RESULT_TYPES:
+            return event
+        try:
+            await self._parse(event.result, RESULT_TYPES[event.stage])
+        except (DataLossError, InvalidInputError, PreconditionError) as error:
+            _log.error("result_unusable", job_worker=event.worker, reason=error.reason, error=error.message)
+            failure = Failure(
+                "RESULT_UNUSABLE",
+                f"{event.worker} reported a result of {event.stage} that can't be used ({error.reason}).",
+                remedy=f"Look at the log of {event.worker}.",
+            )
+            return dataclasses.replace(event, result=None, failure=failure, retryable=True)
+        return event
 
     async def all(self, job: JobRecord) -> dict[str, Any]:
         """Return all results of a job by stage key."""
