@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from boardlift_transform.names_in_use import NamesInUse
+
 PROVENANCE = "boardlift.pass"
 ORIGIN = "boardlift.origin"
 Array = npt.NDArray[Any]
@@ -34,9 +36,11 @@ def shape_of(value: ir.Value | None) -> tuple[int, ...] | None:
     shape: ir.ShapeProtocol | None = value.shape
     if shape is None and value.const_value is not None:
         shape = value.const_value.shape
-    if shape is None or not all(isinstance(d, int) for d in shape):
-        return None
-    return tuple(int(d) for d in shape if isinstance(d, int))
+    dims = tuple(shape) if shape is not None else (None,)
+    for dim in dims:  # the most called lines of all: no generator
+        if not isinstance(dim, int):
+            return None
+    return dims  # type: ignore[return-value]
 
 
 def rank_of(value: ir.Value | None) -> int | None:
@@ -84,19 +88,10 @@ class Editor:
     """Adds and replaces parts of one graph on behalf of one pass."""
 
     def __init__(self, graph: ir.Graph, pass_id: str) -> None:
-        """Collect the names in use once, so that every new name is unique."""
+        """Every new name will be unique in the graph as it is when the first one is asked for."""
         self.graph = graph
         self.pass_id = pass_id
-        self._names: set[str] = set()
-        self._node_names: set[str] = set()
-        self._next: dict[str, int] = {}
-        for node in ir.traversal.RecursiveGraphIterator(graph, enter_graph=self._take_names):
-            self._names.update(o.name for o in node.outputs if o.name)
-            if node.name:
-                self._node_names.add(node.name)
-
-    def _take_names(self, graph: Any) -> None:
-        self._names.update(v.name for v in (*graph.inputs, *graph.initializers.values()) if v.name)
+        self._names = NamesInUse(graph)
 
     def within(self, graph: ir.Graph) -> Editor:
         """An editor of an inner graph, with the same names in use."""
@@ -104,31 +99,23 @@ class Editor:
         inner.graph = graph
         return inner
 
-    def _unique(self, hint: str, taken: set[str]) -> str:
-        name = hint
-        while name in taken:
-            self._next[hint] = self._next.get(hint, 0) + 1
-            name = f"{hint}_{self._next[hint]}"
-        taken.add(name)
-        return name
-
     def release(self, node: ir.Node) -> None:
         """Let a new node take the name of one that is about to go."""
         if node.name:
-            self._node_names.discard(node.name)
+            self._names.released.add(node.name)
 
     def claim(self, node: ir.Node) -> None:
         """Take a released name back for the node that stays."""
         if node.name:
-            self._node_names.add(node.name)
+            self._names.released.discard(node.name)
 
     def value_name(self, hint: str) -> str:
         """A value name that nobody uses."""
-        return self._unique(hint, self._names)
+        return self._names.for_value(hint)
 
     def node_name(self, hint: str) -> str:
         """A node name that nobody uses."""
-        return self._unique(hint, self._node_names)
+        return self._names.for_node(hint)
 
     def constant(self, array: Array, hint: str) -> ir.Value:
         """Add an initialiser; the array is referenced, not copied."""
@@ -177,7 +164,7 @@ class Editor:
             inputs,
             [make_attribute(name, value) for name, value in (attributes or {}).items()],
             num_outputs=len(shapes),
-            name=self._unique(base, self._node_names),
+            name=self._names.for_node(base),
             metadata_props={PROVENANCE: self.pass_id},
         )
         for output, shape in zip(node.outputs, shapes, strict=False):

@@ -56,6 +56,7 @@ class Session:
         """
         options = ort.SessionOptions()
         options.intra_op_num_threads = THREADS
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads leave the core
         options.log_severity_level = 4
         try:
             self._session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
@@ -99,12 +100,25 @@ def compare(
     relative_tolerance: float,
 ) -> list[OutputComparison]:
     """Run the transformed model on the same samples and compare each output."""
+    made = [old_outputs(entries, result) for result in run_result(model, entries, samples)]
+    return compare_results(reference, made, relative_tolerance)
+
+
+def run_result(
+    model: bytes | str, entries: Sequence[IoEntry], samples: Sequence[Mapping[str, Array]]
+) -> list[dict[str, Array]]:
+    """Outputs of the transformed model as it names and shapes them, one dict per sample of the original's inputs."""
     session = Session(model)
-    results = [old_outputs(entries, session.run(feed_new(entries, sample))) for sample in samples]
-    names = list(reference[0]) if reference else []
+    return [session.run(feed_new(entries, sample)) for sample in samples]
+
+
+def compare_results(
+    reference: Sequence[Mapping[str, Array]], made: Sequence[Mapping[str, Array]], relative_tolerance: float
+) -> list[OutputComparison]:
+    """Compare each output; both as the original names and shapes them, one dict per sample."""
     return [
-        compare_output(name, [r[name] for r in reference], [r[name] for r in results], relative_tolerance)
-        for name in names
+        compare_output(name, [r[name] for r in reference], [r[name] for r in made], relative_tolerance)
+        for name in (reference[0] if reference else ())
     ]
 
 

@@ -43,12 +43,37 @@ _POOLS_SINCE = 22
 """Inference of older versions counts a ceil_mode window that starts in the end padding, which onnxruntime drops."""
 
 
+_BROADCAST = frozenset({"Add", "Sub", "Mul", "Div"})
+
+
 def copy_shape(node: ir.Node) -> bool:
     """Element-wise operators need no inference."""
+    if node.domain not in ("", "ai.onnx"):
+        return False
+    if node.op_type in _BROADCAST:
+        return _broadcast_shape(node)
     x = node.inputs[0] if node.inputs else None
-    if node.op_type not in _SAME or node.domain not in ("", "ai.onnx") or x is None or shape_of(x) is None:
+    if node.op_type not in _SAME or x is None or shape_of(x) is None:
         return False
     node.outputs[0].type, node.outputs[0].shape = x.type, x.shape
+    return True
+
+
+def _broadcast_shape(node: ir.Node) -> bool:
+    """Both inputs known and of one type; attributes mean an operator set that broadcasts by another rule."""
+    if len(node.inputs) != 2 or node.attributes:
+        return False
+    left, right = node.inputs
+    dims = shape_of(left), shape_of(right)
+    if left is None or right is None or dims[0] is None or dims[1] is None:
+        return False
+    if left.dtype is None or left.dtype != right.dtype:
+        return False
+    try:
+        shape = np.broadcast_shapes(dims[0], dims[1])
+    except ValueError:
+        return False
+    node.outputs[0].type, node.outputs[0].shape = ir.TensorType(left.dtype), ir.Shape(shape)
     return True
 
 

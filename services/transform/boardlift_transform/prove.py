@@ -18,9 +18,11 @@ from boardlift_transform.equivalence import (
     OutputComparison,
     Session,
     compare,
+    compare_results,
+    run_result,
 )
 from boardlift_transform.inspect import TensorSpec
-from boardlift_transform.io_map import INPUT, IoEntry, feed_new, io_map, per_sample
+from boardlift_transform.io_map import INPUT, IoEntry, feed_new, io_map, old_outputs, per_sample
 from boardlift_transform.load_model import LoadedModel
 from boardlift_transform.passes import PASSES_BY_ID
 from boardlift_transform.passes._base import BIT_EXACT
@@ -56,6 +58,8 @@ class Subject:
     """True when the samples are random."""
     original: Session | None = None
     """The user's model in onnxruntime, when it was opened already."""
+    reference: Sequence[Mapping[str, Array]] = ()
+    """Its outputs per sample, when an earlier proof computed them."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class Proof:
     """Errors per output; empty when the proof was left out."""
     reference: tuple[Mapping[str, Array], ...]
     """Outputs of the original model, one dict per sample; all samples, of which at most 64 were compared."""
+    results: tuple[Mapping[str, Array], ...]
+    """Outputs of the result on the samples that were compared, as the original names and shapes them."""
     random_inputs: bool
     """True when random inputs were used."""
     batch: str
@@ -117,22 +123,32 @@ def prove(subject: Subject, verify: bool = True) -> Proof:
         for name, value in list(subject.working.graph.initializers.items()):
             del subject.working.graph.initializers[name]
             value.const_value = None  # the proto holds the weights now; large models would hold them twice
-        return Proof(model, tuple(io_map(subject.inputs, subject.working, outputs)), (), (), True, UNCHECKED)
-    reference = _run_original(subject, names)
+        return Proof(model, tuple(io_map(subject.inputs, subject.working, outputs)), (), (), (), True, UNCHECKED)
+    reference = subject.reference or _run_original(subject, names)
     outputs = [TensorSpec(n, str(reference[0][n].dtype), reference[0][n].shape) for n in names]
     entries = io_map(subject.inputs, subject.working, outputs)
     data = model.SerializeToString()
     tolerance = tolerance_of(subject.plan.passes, subject.loaded)
     some, feeds = reference[:MAX_COMPARED], subject.feeds[:MAX_COMPARED]
-    comparisons = compare(some, data, entries, feeds, tolerance)
+    results = run_result(data, entries, feeds)
+    made = tuple(old_outputs(entries, result) for result in results)
+    comparisons = compare_results(some, made, tolerance)
     guilty = ""
     batch, findings = UNCHECKED, list[Finding]()
     if not all(c.passed for c in comparisons):
         guilty = _blame(subject, outputs, some)
     elif len(data) <= MAX_BATCH_CHECK_BYTES:
-        batch, findings = check_batch(model, entries, subject.feeds)
+        batch, findings = check_batch(model, entries, feeds, results)
     return Proof(
-        model, tuple(entries), tuple(comparisons), tuple(reference), subject.is_random, batch, guilty, tuple(findings)
+        model,
+        tuple(entries),
+        tuple(comparisons),
+        tuple(reference),
+        made,
+        subject.is_random,
+        batch,
+        guilty,
+        tuple(findings),
     )
 
 
@@ -201,23 +217,31 @@ def _blame(subject: Subject, outputs: Sequence[TensorSpec], reference: Sequence[
 
 
 def check_batch(
-    model: onnx.ModelProto, entries: Sequence[IoEntry], feeds: Sequence[Mapping[str, Array]]
+    model: onnx.ModelProto,
+    entries: Sequence[IoEntry],
+    feeds: Sequence[Mapping[str, Array]],
+    results: Sequence[Mapping[str, Array]],
 ) -> tuple[str, list[Finding]]:
-    """Run the result with batch 8 and compare with eight runs at batch 1: what the vendor's calibrator will do."""
+    """Run the result with batch 8 and compare with eight runs at batch 1: what the vendor's calibrator will do.
+
+    Args:
+        model: The result.
+        entries: How its tensors belong to the original's.
+        feeds: Samples of the original's inputs; fewer than eight are repeated.
+        results: Outputs of the result on each of them, run one by one.
+    """
     wide = [e.after for e in entries if e.direction == INPUT and e.after is not None]
     if any(spec.shape[:1] != (1,) for spec in wide):
         return LITERAL, []
     singles = [feed_new(entries, feeds[i % len(feeds)]) for i in range(BATCH)]
     batch_feed = {spec.name: np.concatenate([s[spec.name] for s in singles]) for spec in wide}
     free = _free_batch_copy(model)
-    names = [o.name for o in model.graph.output]
     try:
-        together = Session(free, names).run(batch_feed)
+        together = Session(free).run(batch_feed)
     except Refusal as refusal:
         return LITERAL, [Finding("BATCH_LITERAL", f"batch {BATCH} does not run: {refusal.message[:200]}", "graph")]
-    session = Session(model.SerializeToString(), names)
-    for index, single in enumerate(singles):
-        for name, want in session.run(single).items():
+    for index in range(BATCH):
+        for name, want in results[index % len(results)].items():
             got = together[name]
             if got.shape == want.shape and np.allclose(got, want, rtol=1e-3, atol=1e-4):
                 continue  # an output that no input reaches

@@ -15,10 +15,10 @@ import onnx_ir as ir
 
 from boardlift_transform.check_result import Finding
 from boardlift_transform.edit_graph import Array
-from boardlift_transform.equivalence import OutputComparison, Session, compare, compare_output
+from boardlift_transform.equivalence import OutputComparison, Session, compare_output, compare_results
 from boardlift_transform.load_model import LoadedModel
 from boardlift_transform.plan import STRIPPERS, PlannedPass
-from boardlift_transform.prove import MAX_COMPARED, Proof, open_original
+from boardlift_transform.prove import Proof, open_original
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.runner import PassReport
 
@@ -67,13 +67,13 @@ def measure_against_original(
     if original is None or not set(names) <= set(original.outputs):
         original = open_original(loaded.proto, names)
     reference = [original.run(feed, names) for feed in feeds]
-    own = reference[:MAX_COMPARED]
-    gaps = {n: compare_output(n, [r[n] for r in own], [r[n] for r in proof.reference[: len(own)]], 0.0) for n in names}
+    own = reference[: len(proof.results)]
+    gaps = {n: compare_output(n, [r[n] for r in own], [r[n] for r in proof.reference], 0.0) for n in names}
     for name, gap in gaps.items():
         if np.issubdtype(own[0][name].dtype, np.floating) and gap.cosine < LOWEST_COSINE:
             raise _too_coarse(gap)
     rounding = {c.output: c.tolerance for c in proof.comparisons}
-    found = compare(own, proof.model.SerializeToString(), proof.io_map, feeds[: len(own)], 0.0)
+    found = compare_results(own, proof.results, 0.0)
     comparisons = [replace(c, tolerance=gaps[c.output].max_abs + 2 * rounding[c.output]) for c in found]
     findings = (*proof.findings, _finding(list(gaps.values()), inside))
     return replace(proof, reference=tuple(reference), comparisons=tuple(comparisons), findings=findings)

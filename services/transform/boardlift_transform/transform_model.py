@@ -19,7 +19,7 @@ from boardlift_transform.inspect import ModelSummary, TensorSpec, spec_of, summa
 from boardlift_transform.io_map import IoEntry, snippet
 from boardlift_transform.load_model import LoadedModel, load_model
 from boardlift_transform.plan import Plan, PlannedPass, plan
-from boardlift_transform.prove import WRONG, Proof, Subject, draw_samples, open_original, prove
+from boardlift_transform.prove import MAX_COMPARED, WRONG, Proof, Subject, draw_samples, open_original, prove
 from boardlift_transform.prove_quantised import find_float, measure_against_original, steps_to_strip
 from boardlift_transform.record_steps import StepRecorder
 from boardlift_transform.refusal import Refusal
@@ -162,11 +162,11 @@ def transform_loaded(
     feeds, is_random = draw_samples(loaded, inputs, request, samples) if verify else ([], True)
     after = summarise(working)
 
-    def proven(steps: Plan) -> Proof:
+    def proven(steps: Plan, known: Sequence[Mapping[str, Array]] = ()) -> Proof:
         if inside is None:
-            return prove(Subject(loaded, inputs, working, steps, feeds, is_random, original), verify)
+            return prove(Subject(loaded, inputs, working, steps, feeds, is_random, original, known), verify)
         rest = replace(steps, passes=steps.passes[inside.steps :])
-        return prove(Subject(inside.loaded, inputs, working, rest, feeds, is_random))
+        return prove(Subject(inside.loaded, inputs, working, rest, feeds[:MAX_COMPARED], is_random, None, known))
 
     proof = proven(chosen)
     for guard in (False, True):
@@ -175,7 +175,7 @@ def transform_loaded(
         step = PlannedPass("pin-batch", "batch 8 ran but differed from single runs: only batch 1", {"guard": guard})
         reports += run_plan(working, [step], listener, recorder)
         chosen = replace(chosen, passes=(*chosen.passes, step))
-        proof = proven(chosen)
+        proof = proven(chosen, proof.reference)
     if not proof.passed:
         raise _not_equivalent(proof)
     if proof.batch == WRONG:
