@@ -39,6 +39,8 @@ MAX_STARTS: Final = 10
 """Workers that may die over one attempt."""
 CANCEL_GRACE_S: Final = 8.0
 """Seconds after which a cancelled job ends even when a worker does not answer."""
+_CLOCKS_S: Final = 60.0
+"""Clocks of two orchestrators may differ by so much."""
 _SHARED: Final = ("ingest", "transform", "check")
 _BACKOFF_S: Final = (1.0, 3.0, 8.0, 20.0)
 
@@ -235,7 +237,7 @@ def _finish_cancel(job: JobRecord, now: float, force: bool = False) -> Step:
 
 def _tick(job: JobRecord, now: float) -> Step:
     if job.state is JobState.CANCELLING:
-        if now - job.cancel_asked >= CANCEL_GRACE_S:
+        if not -_CLOCKS_S <= now - job.cancel_asked < CANCEL_GRACE_S:  # or the clock was set back since
             done = _finish_cancel(job, now, force=True)
             return Step(done.job, (PurgeTasks(), StopRunning()))
         return Step(job, (StopRunning(),))

@@ -21,6 +21,7 @@ import structlog
 from boardlift.errors import BoardliftError, PreconditionError
 from boardlift.v1 import toolchain_pb2
 from boardlift_servicekit.artifacts import LocalStore
+from boardlift_servicekit.clock import ClockWatch
 from boardlift_servicekit.keeper import store_info, write_summary
 from boardlift_servicekit.lease import Lease
 from boardlift_servicekit.sweep_store import Swept, list_objects, sweep_partials, sweep_store
@@ -34,6 +35,8 @@ from boardlift_orchestrator.settings import RetentionSettings
 
 _STAMP: Final = "queue.txt"
 _RENEW_S: Final = 2.0
+_JUMP_S: Final = 3600.0
+"""A clock that was set by more is not believed until the next start."""
 _log = structlog.get_logger(__name__)
 
 
@@ -67,6 +70,7 @@ class Retention:
         self._queue_id = queue_id
         self._references = References(store)
         self._foreign = False
+        self._clock = ClockWatch()
 
     async def run(self) -> None:
         """Sweep until cancelled."""
@@ -95,6 +99,11 @@ class Retention:
             text = "The artifacts belong to the jobs of another queue; nothing is removed."
             remedy = f"Restore that queue's data, or give its jobs up: remove {_STAMP} from the artifact folder."
             found.append(_finding("STORE_OF_ANOTHER_QUEUE", text, remedy))
+        jumped_s = self._clock.jumped_s()
+        if abs(jumped_s) > _JUMP_S:
+            text = f"The clock was set by {jumped_s / 3600:+.1f} hours; nothing is removed by age."
+            remedy = "Start the orchestrator anew when the clock is right."
+            found.append(_finding("CLOCK_WAS_SET", text, remedy))
         unreadable = sorted(self._index.unreadable)
         if unreadable:
             text = f"{len(unreadable)} jobs can't be read, {unreadable[0]} among them; no artifact is removed."
@@ -105,10 +114,13 @@ class Retention:
         """Remove what is old, once.
 
         Raises:
-            PreconditionError: STORE_OF_ANOTHER_QUEUE, nothing was removed; JOBS_UNREADABLE, no artifact was.
+            PreconditionError: STORE_OF_ANOTHER_QUEUE or CLOCK_WAS_SET, nothing was removed; JOBS_UNREADABLE, no
+                artifact was.
             UnavailableError: NATS does not answer; what was not looked at stays.
             OSError: The store can't be read; artifacts stay.
         """
+        if abs(self._clock.jumped_s()) > _JUMP_S:  # the ages of jobs and files would be those of two clocks
+            raise PreconditionError("The clock was set.", reason="CLOCK_WAS_SET")
         begun = time.time()
         await self._registry.forget_old(begun - self._settings.keep_boards.total_seconds())
         await self._refuse_foreign_queue()

@@ -86,7 +86,7 @@ class Sweeper:
             try:
                 if time.monotonic() - self._held_since >= _RETURN_S:
                     await self._find_lost(job)
-                if now >= job.deadline or now - job.changed >= self._every_s:
+                if now >= job.deadline or not 0 <= now - job.changed < self._every_s:  # or the clock was set back
                     await self._engine.apply(job.id, Tick())
             except BoardliftError as error:
                 await self._settle(job, error)
