@@ -107,7 +107,7 @@ class Stages(
             )
         else:
             blob = await self.blob("compile", request)
-            estimate = figure("latency_us", 100 + len(request.variant.name), "us", ESTIMATED)
+            estimate = figure("estimated_latency_us", 100 + len(request.variant.name), "us", ESTIMATED)
             result = compiler_pb2.CompileResult(
                 compiled_model=blob, quantized_model=blob, figures=[estimate], bpu_nodes=5, vendor_outputs=compared(0.1)
             )

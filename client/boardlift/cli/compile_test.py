@@ -58,7 +58,7 @@ def test_builds_and_prints_every_figure_with_its_kind(boardlift, server, model, 
     assert ["Gemm_0", "HzSQuantizedConv", "BPU", "0", "int8", "0.990000", "1.5"] in lines
     assert ["Elu_1", "Elu", "CPU", "float", "made", "up"] in lines
     assert ["actions", "cosine", "0.98", "simulated"] in lines
-    assert ["main_graph_subgraph_0", "latency_us", "64", "us", "estimated"] in lines
+    assert ["main_graph_subgraph_0", "estimated_latency_us", "64", "us", "estimated"] in lines
     assert "compile int8: calibrate 3/6 (50%)" in ended.err
     request = server.compiler.requests[-1]
     assert (request.variant.preset, request.variant.compiler.optimize_level) == ("int8", "O2")

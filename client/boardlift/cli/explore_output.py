@@ -33,7 +33,10 @@ def latency_cells(latency: explore_pb2.LatencySummary) -> tuple[str, str, str]:
 
 def print_estimate(output: Output, answer: explore_pb2.EstimateLatencyResponse) -> None:
     """Print an estimate with the relation and where it ends."""
-    rows = [(s.name, number(s.figures, "latency_us", 1), number(s.figures, "ddr_bytes", 0)) for s in answer.subgraphs]
+    rows = [
+        (s.name, number(s.figures, "estimated_latency_us", 1), number(s.figures, "ddr_bytes", 0))
+        for s in answer.subgraphs
+    ]
     output.table(("BPU subgraph", "us, estimated", "DDR bytes per frame, estimated"), rows)
     output.line()
     for figure in answer.figures:

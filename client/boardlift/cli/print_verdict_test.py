@@ -22,7 +22,7 @@ from boardlift.models import (
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 COSINE = Figure("cosine", 0.998524, "1", "simulated", "hb_mapper")
-LATENCY = Figure("latency_us", 463.9, "us", "estimated", "hbdk")
+LATENCY = Figure("estimated_latency_us", 463.9, "us", "estimated", "hbdk")
 P99 = Figure("p99_ms", 1.401526, "ms", "measured", "hrt_model_exec")
 JOB = JobInfo(
     id="j1",
@@ -62,13 +62,13 @@ GOLDEN = """\
 PASS, best variant int16
 policy.onnx -> rdk-x5  job j1  round 35k  1 min 33 s  1 of 2 stages from the cache
 
-variant  what          figure      kind       limit   outcome    about
-int16 *                                               pass
-         cosine        0.998524    simulated  ≥ 0.99  pass       actions: 256 samples
-         board_p99_ms  none                   ≤ 2     undecided
-         latency_us    463.9 us    estimated
-         p99_ms        1.40153 ms  measured
-int8                                                  fail
+variant  what                  figure      kind       limit   outcome    about
+int16 *                                                       pass
+         cosine                0.998524    simulated  ≥ 0.99  pass       actions: 256 samples
+         board_p99_ms          none                   ≤ 2     undecided
+         estimated_latency_us  463.9 us    estimated
+         p99_ms                1.40153 ms  measured
+int8                                                          fail
 
 Reasons:
   - int16 holds all gates

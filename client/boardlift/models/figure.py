@@ -14,7 +14,7 @@ class Figure:
     """One number with its unit and its kind."""
 
     name: str
-    """Stable name, for example "latency_us"."""
+    """Stable name, for example "estimated_latency_us"."""
     value: float
     """The number."""
     unit: str = "1"

@@ -86,7 +86,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
 
     def _built(self, variant: compiler_pb2.VariantSpec) -> compiler_pb2.CompileResult:
         estimated, simulated = toolchain_pb2.FIGURE_KIND_ESTIMATED, toolchain_pb2.FIGURE_KIND_SIMULATED
-        latency = _figure("latency_us", 64, "us", estimated)
+        latency = _figure("estimated_latency_us", 64, "us", estimated)
         place = compiler_pb2.NodePlacement
         result = compiler_pb2.CompileResult(
             compiled_model=self._artifacts.put(f"made up {variant.name}".encode()),

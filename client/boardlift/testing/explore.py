@@ -36,7 +36,7 @@ class ExploreServicer(explore_pb2_grpc.ExploreServiceServicer):
         """Estimate one subgraph."""
         self.requests.append(request)
         subgraph = compiler_pb2.SubgraphEstimate(
-            name="main_graph_subgraph_0", figures=[_figure("latency_us", 64, "us")]
+            name="main_graph_subgraph_0", figures=[_figure("estimated_latency_us", 64, "us")]
         )
         finding = toolchain_pb2.Finding(
             code="ESTIMATE_RANGE", severity=toolchain_pb2.Finding.SEVERITY_NOTE, message="Made up."

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _STAGE = job_pb2.StageRecord
 _OUTCOME = job_pb2.Verdict
-_UNITS = {"estimated_latency_us": "us", "latency_us": "us", "board_p99_ms": "ms"}
+_UNITS = {"estimated_latency_us": "us", "board_p99_ms": "ms"}
 
 
 class Player:

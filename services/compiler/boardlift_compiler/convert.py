@@ -248,7 +248,7 @@ def bit_to_wire(item: BitComparison) -> compiler_pb2.BitCheck:
 def subgraph_to_wire(line: SubgraphLine, report: SubgraphReport | None, source: str) -> compiler_pb2.SubgraphEstimate:
     """Write the static figures of one subgraph."""
     figures = [
-        figure("latency_us", line.latency_us, "us", ESTIMATED, source),
+        figure("estimated_latency_us", line.latency_us, "us", ESTIMATED, source),
         figure("fps", line.fps, "fps", ESTIMATED, source),
         figure("ddr_bytes", line.ddr_bytes, "bytes", ESTIMATED, source),
     ]

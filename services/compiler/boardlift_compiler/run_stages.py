@@ -154,7 +154,7 @@ class StageRunner:
             traffic = sum(s.ddr_bytes for s in facts.subgraphs)
             result.figures.extend(
                 [
-                    convert.figure("latency_us", round(latency, 1), "us", convert.ESTIMATED, source),
+                    convert.figure("estimated_latency_us", round(latency, 1), "us", convert.ESTIMATED, source),
                     convert.figure("ddr_bytes", traffic, "bytes", convert.ESTIMATED, source),
                     convert.figure(
                         "compiled_model_bytes", len(outcome.compiled), "bytes", convert.MEASURED, "boardlift-compiler"

@@ -100,7 +100,7 @@ async def test_check_compile_simulate_and_the_cache(client, models):
     assert result.optimize_level == "O1"
     assert result.normalized_sha256 == result.compiled_model.sha256
     kinds = {f.name: f.kind for f in result.figures}
-    assert kinds["latency_us"] == kinds["ddr_bytes"] == toolchain_pb2.FIGURE_KIND_ESTIMATED
+    assert kinds["estimated_latency_us"] == kinds["ddr_bytes"] == toolchain_pb2.FIGURE_KIND_ESTIMATED
     assert kinds["compiled_model_bytes"] == toolchain_pb2.FIGURE_KIND_MEASURED
     assert result.subgraphs[0].layers
     assert result.execution.tools[0].version == "1.24.3"

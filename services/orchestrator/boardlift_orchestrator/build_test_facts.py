@@ -32,7 +32,7 @@ def make_results(name: str, cosine: float = 0.999, latency_us: float = 100.0, ma
         nodes=[node, compiler_pb2.NodePlacement(node="/out", device="CPU", subgraph=-1, cosine=0.9989, reason="float")],
         vendor_outputs=[compare("actions", **errors)],
         figures=[
-            make_figure("latency_us", latency_us, "us", ESTIMATED, "hbdk 3.49.15"),
+            make_figure("estimated_latency_us", latency_us, "us", ESTIMATED, "hbdk 3.49.15"),
             make_figure("ddr_bytes", 4096, "bytes", ESTIMATED, "hbdk 3.49.15"),
             make_figure("compiled_model_bytes", 1234, "bytes", MEASURED, "file"),
         ],

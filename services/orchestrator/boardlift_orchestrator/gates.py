@@ -78,7 +78,7 @@ def _accuracy(gate: Gate, facts: VariantFacts) -> list[GateResult]:
 
 
 def _estimated_latency(gate: Gate, facts: VariantFacts) -> list[GateResult]:
-    figure = find_figure(facts.compiled.figures, "latency_us") if facts.compiled is not None else None
+    figure = find_figure(facts.compiled.figures, "estimated_latency_us") if facts.compiled is not None else None
     return [_limit(gate, figure, "compiler's static estimate")]
 
 

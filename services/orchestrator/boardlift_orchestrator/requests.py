@@ -115,7 +115,7 @@ def _simulate(job: JobRecord, stage: Stage, spec: job_pb2.JobSpec, results: Mapp
 
 def _board(job: JobRecord, stage: Stage, spec: job_pb2.JobSpec, results: Mapping[str, Any]) -> Any:
     transform, compiled, simulated = results["transform"], results["compile"], results["simulate"]
-    estimates = [figure.value for figure in compiled.figures if figure.name == "latency_us"]
+    estimates = [figure.value for figure in compiled.figures if figure.name == "estimated_latency_us"]
     return board_agent_pb2.RunModelRequest(
         run_id=f"{job.id}/{stage.variant}/{stage.attempt}",
         compiled_model=compiled.compiled_model,

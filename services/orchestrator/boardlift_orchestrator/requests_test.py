@@ -42,7 +42,7 @@ RESULTS: dict[str, Any] = {
     "compile": compiler_pb2.CompileResult(
         compiled_model=name("bin"),
         quantized_model=name("quantized"),
-        figures=[make_figure("latency_us", 9.0, "us", 2, "x")],
+        figures=[make_figure("estimated_latency_us", 9.0, "us", 2, "x")],
     ),
     "simulate": compiler_pb2.SimulateResult(quantized_outputs=name("quantized outputs")),
 }

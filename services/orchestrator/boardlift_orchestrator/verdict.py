@@ -62,7 +62,8 @@ def key_figures(facts: VariantFacts) -> list[toolchain_pb2.Figure]:
     found: list[toolchain_pb2.Figure | None] = []
     if facts.compiled is not None:
         found += [
-            find_figure(facts.compiled.figures, name) for name in ("latency_us", "ddr_bytes", "compiled_model_bytes")
+            find_figure(facts.compiled.figures, name)
+            for name in ("estimated_latency_us", "ddr_bytes", "compiled_model_bytes")
         ]
     if facts.simulated is not None:
         found.append(worst_figure(facts.simulated.outputs, "cosine", lowest=True))
@@ -75,7 +76,7 @@ def key_figures(facts: VariantFacts) -> list[toolchain_pb2.Figure]:
 
 def _rank(goal: str, verdict: job_pb2.VariantVerdict) -> tuple[float, float]:
     """Sort key: the goal first, the other side decides between equals; a missing figure comes last."""
-    latency = find_figure(verdict.figures, "latency_us")
+    latency = find_figure(verdict.figures, "estimated_latency_us")
     cosine = find_figure(verdict.figures, "cosine")
     slow = latency.value if latency is not None and math.isfinite(latency.value) else math.inf
     wrong = -cosine.value if cosine is not None and math.isfinite(cosine.value) else math.inf

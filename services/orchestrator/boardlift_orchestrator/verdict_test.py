@@ -226,7 +226,7 @@ def test_findings_of_the_check_are_advised_when_nodes_stay_on_the_cpu() -> None:
 
 def test_key_figures_carry_their_kinds() -> None:
     figures = {figure.name: figure.kind for figure in judge().variants[0].figures}
-    assert figures["latency_us"] == toolchain_pb2.FIGURE_KIND_ESTIMATED
+    assert figures["estimated_latency_us"] == toolchain_pb2.FIGURE_KIND_ESTIMATED
     assert figures["cosine"] == toolchain_pb2.FIGURE_KIND_SIMULATED
     assert 0 not in figures.values()
 
@@ -272,4 +272,4 @@ def test_a_reason_names_what_broke_once() -> None:
     (found,) = judge(Gate(metric="cosine", minimum=0.9999)).variants[0].reasons[:1]
     assert found.startswith("cosine 0.999 is below 0.9999 (")
     (found,) = judge(Gate(metric="estimated_latency_us", maximum=50)).variants[0].reasons
-    assert found.startswith("estimated_latency_us: latency_us 100 us is above 50")
+    assert found.startswith("estimated_latency_us 100 us is above 50")

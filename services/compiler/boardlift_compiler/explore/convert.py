@@ -122,7 +122,7 @@ def subgraph_times(subgraphs: Sequence[compiler_pb2.SubgraphEstimate]) -> list[f
     """
     times = []
     for subgraph in subgraphs:
-        found = [f.value for f in subgraph.figures if f.name == "latency_us"]
+        found = [f.value for f in subgraph.figures if f.name == "estimated_latency_us"]
         if not found:
             raise EstimateMissingError(subgraph.name)
         times.append(found[0])

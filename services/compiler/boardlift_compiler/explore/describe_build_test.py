@@ -19,7 +19,7 @@ def subgraph(name: str, us: float | None) -> compiler_pb2.SubgraphEstimate:
     made = compiler_pb2.SubgraphEstimate(name=name)
     made.figures.append(toolchain_pb2.Figure(name="fps", value=1.0))
     if us is not None:
-        made.figures.append(toolchain_pb2.Figure(name="latency_us", value=us))
+        made.figures.append(toolchain_pb2.Figure(name="estimated_latency_us", value=us))
     return made
 
 

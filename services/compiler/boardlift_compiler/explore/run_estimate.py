@@ -69,7 +69,7 @@ def _report_to_wire(report: SubgraphReport, source: str) -> compiler_pb2.Subgrap
     message = compiler_pb2.SubgraphEstimate(
         name=report.name,
         figures=[
-            figure("latency_us", report.latency_us, "us", ESTIMATED, source),
+            figure("estimated_latency_us", report.latency_us, "us", ESTIMATED, source),
             figure("fps", report.fps, "fps", ESTIMATED, source),
             figure("ddr_bytes", report.ddr_bytes, "bytes", ESTIMATED, source),
         ],

@@ -68,7 +68,7 @@ def _plots(report: dict[str, Any]) -> dict[str, Any]:
 def _latency_bars(report: dict[str, Any]) -> list[Bar]:
     bars = []
     for variant in report["variants"]:
-        figure = _pick(variant["figures"], "latency_us")
+        figure = _pick(variant["figures"], "estimated_latency_us")
         if figure is not None:
             bars.append(Bar(variant["name"], figure["value"], f"{show_number(figure['value'])} us", figure["kind"]))
         board = _pick(variant["figures"], "p50_ms")
