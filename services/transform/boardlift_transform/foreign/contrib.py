@@ -13,6 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from boardlift_transform.edit_graph import Editor, attribute, input_at, rank_of, shape_of
+from boardlift_transform.foreign import attention
 from boardlift_transform.foreign.normalise import normalise_last
 
 Made = list[tuple[ir.Value, ir.Value]]
@@ -140,4 +141,7 @@ RULES: dict[str, Rule] = {
         ("SkipLayerNormalization", "SimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization"), _norm
     ),
     "LayerNormalization": _norm,
+    "Attention": attention.attend,
+    "MultiHeadAttention": attention.attend,
+    "EmbedLayerNormalization": attention.embed,
 }

@@ -103,7 +103,7 @@ def test_what_has_no_rule_is_refused_by_node_with_the_remedy() -> None:
     b = GraphBuilder(13)
     x = b.input("x", [1, 4, 8])
     inputs = [x, b.weight(8, 24), b.constant(np.zeros(24, np.float32))]
-    b.node("Attention", inputs, "y", domain=CONTRIB, num_heads=2)
+    b.node("Attention", inputs, "y", domain=CONTRIB, num_heads=2, qkv_hidden_sizes=[8, 8, 8])
     b.output("y", [1, 4, 8])
     b.domains = (CONTRIB,)
     with pytest.raises(Refusal) as caught:

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import onnx.defs
 import onnx_ir as ir
 
-from boardlift_transform.edit_graph import Editor, remove_unused, used_opset
+from boardlift_transform.edit_graph import Editor, remove_unused, shape_of, used_opset
 from boardlift_transform.foreign import contrib, ml
+from boardlift_transform.infer_node import infer_node
 from boardlift_transform.passes._base import ROUNDING, Parameter, Pass, PassResult, node_label
 from boardlift_transform.refusal import Refusal
 
@@ -45,9 +47,13 @@ def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
     result, opset = PassResult(), used_opset(model)
     editor = Editor(model.graph, PASS.id)
     reasons: dict[str, str] = {}
+    seen: set[ir.Value] = set()
+    schemas: dict[str, onnx.defs.OpSchema | None] = {}
     for node in list(model.graph):
         domain = "com.microsoft" if _is_silent(node, opset) else node.domain
         rule = _RULES.get(domain, {}).get(node.op_type)
+        if rule is not None:
+            _infer_inputs(node, model, seen, schemas)
         made = rule(node, editor, opset) if rule is not None else ""
         if isinstance(made, str):
             reasons[node_label(node)] = made
@@ -61,6 +67,24 @@ def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
     if not parameters.get("keep", False):
         _refuse_rest(model, opset, reasons)
     return result
+
+
+def _infer_inputs(
+    node: ir.Node, model: ir.Model, seen: set[ir.Value], schemas: dict[str, onnx.defs.OpSchema | None]
+) -> None:
+    """Infer the shapes of the node's inputs: files that the optimiser saved do not tell them, rules ask for them."""
+    waiting = [v for v in node.inputs if v is not None]
+    makers: set[ir.Node] = set()
+    while waiting:
+        value = waiting.pop()
+        maker = value.producer()
+        if maker is None or value in seen or shape_of(value) is not None:
+            continue
+        seen.add(value)
+        makers.add(maker)
+        waiting += [v for v in maker.inputs if v is not None]
+    for maker in (n for n in model.graph if n in makers) if makers else ():
+        infer_node(maker, model.graph.opset_imports, schemas)
 
 
 def is_needed(operators: Collection[str], opset: int) -> bool:
