@@ -208,7 +208,7 @@ async def test_a_stopped_task_is_cancelled_and_the_board_is_free(lab: Lab, board
     await publish_stop(lab.client, queue_pb2.StopStage(job_id=key[0]))
     outcome = await lab.outcome(key)
     assert outcome.cancelled
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 15
 
 
 async def test_a_lease_keeps_jobs_away_until_it_is_given_back(lab: Lab, boards: Any, model: Path) -> None:

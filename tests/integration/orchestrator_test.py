@@ -224,7 +224,7 @@ async def test_cancel_ends_a_waiting_job_within_seconds(channel: Any, dataset: A
     await stub.CancelJob(job_pb2.CancelJobRequest(job_id=created.id), timeout=5)
     job = await jobs.wait_ended(channel, created.id)
     assert job.state == job_pb2.Job.STATE_CANCELLED
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 7.5  # at 8 s it ends even without an answer
 
 
 @pytest.mark.slow

@@ -42,7 +42,7 @@ async def test_a_job_goes_on_after_a_planned_restart(tmp_path: Path) -> None:
     assert ended.state == job_pb2.Job.STATE_SUCCEEDED
     assert {stage.attempt for stage in ended.stages} == {1}
     assert ledger.count("transform") == 1  # attached again, not run again
-    assert seconds < 8
+    assert seconds < 15
     assert "Traceback" not in process.log.read_text()
 
 

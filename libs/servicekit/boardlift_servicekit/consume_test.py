@@ -110,7 +110,7 @@ async def test_stopping_gives_what_runs_to_the_next_one(client: Any) -> None:
     await wait_for(lambda: len(begun) == 2)
     await first.stop()
     second = await Consume(client, TASK_STREAM, "compiler", handle, slots=Slots(2), pace=PACE).start()
-    await wait_for(lambda: len(done) == 2, 2.0)
+    await wait_for(lambda: len(done) == 2, 10.0)
     await second.stop()
 
 

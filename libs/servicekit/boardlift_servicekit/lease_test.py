@@ -8,15 +8,15 @@ from boardlift_servicekit.lease import Lease
 
 async def test_one_holds_it_and_it_ends_by_itself(client: Any) -> None:
     js = client.jetstream()
-    first, second = Lease(js, "sweeper", "a", life_s=1), Lease(js, "sweeper", "b", life_s=1)
+    first, second = Lease(js, "sweeper", "a", life_s=2), Lease(js, "sweeper", "b", life_s=2)
     assert await first.step()
     assert not await second.step()
-    for _ in range(4):  # renewed well beyond its life
-        await asyncio.sleep(0.4)
+    for _ in range(4):  # renewed well beyond its life, with time to spare on a busy machine
+        await asyncio.sleep(0.7)
         assert await first.step()
         assert not await second.step()
     old = first.revision
-    await asyncio.sleep(1.5)  # the holder has stalled
+    await asyncio.sleep(3.0)  # the holder has stalled
     assert await second.step()
     assert second.revision > old
     assert not await first.step()

@@ -57,7 +57,7 @@ async def test_deadline_stops_a_tool_that_ignores_term_and_its_children(tmp_path
     start = time.monotonic()
     result = await run_tool(ToolCommand(["bash", "-c", script], tmp_path, PATH, timeout_s=0.5, kill_after_s=0.5))
     assert result.timed_out
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 20
     assert not alive(marker)
 
 
@@ -72,8 +72,8 @@ async def test_cancel_leaves_nothing(tmp_path):
     task = asyncio.create_task(
         run_tool(ToolCommand(["bash", "-c", f"(exec -a {marker} sleep 60) & wait"], tmp_path, PATH))
     )
-    await asyncio.sleep(0.5)
-    assert alive(marker)
+    while not alive(marker):
+        await asyncio.sleep(0.05)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -83,7 +83,10 @@ async def test_cancel_leaves_nothing(tmp_path):
 async def test_orphans_of_a_finished_tool_are_killed(tmp_path):
     marker = f"boardlift-tool-test-{os.getpid()}-c"
     await run_tool(ToolCommand(["bash", "-c", f"(exec -a {marker} sleep 60) & exit 0"], tmp_path, PATH))
-    await asyncio.sleep(0.1)
+    for _ in range(100):
+        if not alive(marker):
+            break
+        await asyncio.sleep(0.05)
     assert not alive(marker)
 
 
@@ -96,13 +99,11 @@ async def test_tool_dies_when_its_service_is_killed(tmp_path):
             ["bash", "-c", "(exec -a {marker} sleep 60) & wait"], pathlib.Path("."), {{"PATH": "/usr/bin:/bin"}})))
     """)
     service = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
-    for _ in range(100):
-        if alive(marker + "$") or alive(marker + " 60"):
-            break
+    while not (alive(marker + "$") or alive(marker + " 60")):
         await asyncio.sleep(0.05)
     service.kill()
     service.wait()
-    for _ in range(40):
+    for _ in range(200):
         if not alive(marker + " 60"):
             break
         await asyncio.sleep(0.05)

@@ -121,7 +121,7 @@ async def test_a_stop_reaches_the_board_in_time(lab: DialLab) -> None:
     await publish_stop(lab.client, queue_pb2.StopStage(job_id=f"{lab.name}-job"))
     await until(lambda: lab.outcomes)
     assert lab.outcomes[0].cancelled and agent.stopped == 1
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 15
 
 
 async def test_each_board_gets_its_own_token_and_never_the_orchestrators(lab: DialLab) -> None:
