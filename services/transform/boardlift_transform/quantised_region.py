@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from boardlift_transform.edit_graph import Array, attribute, input_at
+from boardlift_transform.edit_graph import Array, input_at
 from boardlift_transform.quantised_values import RANGES, read_constant
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
@@ -76,15 +76,3 @@ def carry(whole: ir.Value, real: ir.Value) -> None:
                 if output.dtype in RANGES or output.dtype is None:
                     output.type = ir.TensorType(real.dtype) if real.dtype is not None else None
                     pending.append(output)
-
-
-def is_within(value: ir.Value, low: float, high: float) -> bool:
-    """True when a Clip in front of the moves keeps the value in the range already."""
-    node = source_of(value).producer()
-    if node is None or node.op_type != "Clip":
-        return False
-    bounds = [read_constant(input_at(node, i)) if input_at(node, i) is not None else attribute(node, n)
-              for i, n in ((1, "min"), (2, "max"))]  # fmt: skip
-    if any(b is None for b in bounds):
-        return False
-    return bool(np.all(np.asarray(bounds[0]) >= low) and np.all(np.asarray(bounds[1]) <= high))

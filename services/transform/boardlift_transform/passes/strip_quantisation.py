@@ -1,10 +1,12 @@
 """Take the quantisation out of a quantised model: what is left is the float model inside it.
 
 Before -> After: `DequantizeLinear(QuantizeLinear(x))` -> `Clip(x)` to the range of the whole numbers, also with moves
-(Reshape, MaxPool, ...) in between; `DequantizeLinear(constant)` -> float constant; `DequantizeLinear(whole number)`
+(Reshape, MaxPool, ...) in between, or nothing where interval arithmetic shows that no value leaves the range by more
+than half a step; `DequantizeLinear(constant)` -> float constant; `DequantizeLinear(whole number)`
 -> Cast, Sub, Mul.
 Why: the toolchain quantises float models only and dies on QuantizeLinear ("not support these cpu operators"). The Clip
-stays since quantisers drop a Relu whose lower bound the range gives.
+stays since quantisers drop a Relu whose lower bound the range gives, and costs time where it parts what the BPU fuses:
+mobilenet from QDQ in int8, one between every HardSigmoid and its Mul, 301.3 us, without those 182.2 us (estimated).
 Exactness: float rounding for constants; each pair within half a quantisation step of what stood there. The transform
 proves all other passes against the model that this one leaves, and measures how far that one is from the original.
 """
@@ -26,12 +28,12 @@ from boardlift_transform.quantised_region import (
     carry,
     ends_of,
     has_scale,
-    is_within,
     scale_of,
     source_of,
 )
 from boardlift_transform.quantised_values import RANGES, dequantise, fake_quantise, read_constant
 from boardlift_transform.refusal import Refusal
+from boardlift_transform.value_range import range_of
 
 
 def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
@@ -98,7 +100,9 @@ def _limited(
     node: ir.Node, x: ir.Value, scale: Array, zero: Array, limits: tuple[int, int], opset: int, editor: Editor
 ) -> ir.Value:
     low, high = (np.asarray((b - float(zero.reshape(()))) * float(scale.reshape(())), scale.dtype) for b in limits)
-    if is_within(x, float(low), float(high)):
+    lowest, highest = range_of(x)
+    half = 0.5 * float(scale.reshape(()))
+    if lowest >= float(low) - half and highest <= float(high) + half:
         return x
     dtype, hint = x.dtype or ir.DataType.from_numpy(scale.dtype), f"{x.name}_limits"
     if opset < 11:

@@ -65,6 +65,19 @@ def test_the_same_range_is_not_clipped_twice() -> None:
     assert run_one_pass(b.model(), "strip-quantisation").operators.count("Clip") == 1
 
 
+@pytest.mark.parametrize(("high", "clips"), [(1.0, 1), (0.923, 1), (0.91, 2)])
+def test_a_range_that_nothing_leaves_by_half_a_step_is_no_clip(high: float, clips: int) -> None:
+    """A gate that ends at 127 * STEP / 6 + 0.5, which is 0.9233, quantised to 0..high."""
+    b = GraphBuilder(13)
+    gate = b.node("HardSigmoid", [_pair(b, b.input("x", [1, 64]))], alpha=1 / 6)
+    numbers = _numbers(b, high / 255, kind=np.uint8)
+    b.node("DequantizeLinear", [b.node("QuantizeLinear", [gate, *numbers]), *numbers], "y")
+    b.output("y", [1, 64])
+    run = run_one_pass(b.model(), "strip-quantisation", samples=_samples(1, 64))
+    assert run.operators.count("Clip") == clips
+    assert run.comparisons[0].max_abs <= STEP / 2 / 6 + high / 255 / 2 + 1e-6
+
+
 def _with_weights(axis: int) -> onnx.ModelProto:
     b = GraphBuilder(13)
     shape = (6, 8) if axis == 0 else (8, 6)
