@@ -123,7 +123,11 @@ class BoardWatch:
 
     @asynccontextmanager
     async def during(self, seen: list[Snapshot], every_s: float = 1.0) -> AsyncIterator[None]:
-        """Look again and again while the body runs; the snapshots land in `seen`."""
+        """Look again and again while the body runs; the snapshots land in `seen`.
+
+        Raises:
+            OSError: a look failed: what was seen is not all that there was.
+        """
 
         async def loop() -> None:
             while True:
@@ -135,7 +139,9 @@ class BoardWatch:
             yield
         finally:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            (ended,) = await asyncio.gather(task, return_exceptions=True)
+        if isinstance(ended, Exception):
+            raise ended
 
     async def _somstatus(self) -> SomStatus | None:
         """Only where the files are not enough: `hrut_somstatus` wants root and takes a while."""
