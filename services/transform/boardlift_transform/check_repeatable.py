@@ -18,7 +18,8 @@ def check_repeatable(model: ir.Model) -> None:
 
     Raises:
         Refusal: RANDOM_OPERATOR for operators that draw; TRAINING_MODE for BatchNormalization and Dropout that were
-            exported in training mode (onnxruntime itself ignores that for the first).
+            exported in training mode (onnxruntime itself ignores that for the first). Weights that are standardised by
+            one (NFNet) depend on no input, and fold.
     """
     for node in model.graph.all_nodes():
         if node.domain not in ("", "ai.onnx"):
@@ -43,6 +44,20 @@ def check_repeatable(model: ir.Model) -> None:
 
 def _trains(node: ir.Node) -> bool:
     if node.op_type == "BatchNormalization":
-        return bool(attribute(node, "training_mode", 0))
+        return bool(attribute(node, "training_mode", 0)) and _depends_on_inputs(node)
     flag = constant_of(input_at(node, 2)) if node.op_type == "Dropout" else None
     return flag is not None and bool(flag.reshape(-1)[0])
+
+
+def _depends_on_inputs(node: ir.Node) -> bool:
+    """False for what is computed from constants alone; what a graph around this one gives counts as an input."""
+    waiting, seen = [node], {node}
+    while waiting:
+        for value in waiting.pop().inputs:
+            maker = value.producer() if value is not None else None
+            if value is not None and maker is None and (value.const_value is None or value.is_graph_input()):
+                return True
+            if maker is not None and maker not in seen:
+                seen.add(maker)
+                waiting.append(maker)
+    return False

@@ -51,3 +51,18 @@ def test_dropout_that_does_nothing_passes() -> None:
     b.node("Dropout", [t, b.constant(np.asarray(0.5, np.float32)), b.constant(np.asarray(False))], "y")
     b.output("y", [1, 4, 6, 6])
     assert transform(b.model()).proof.passed
+
+
+def test_weights_standardised_by_a_normalisation_in_training_mode_fold() -> None:
+    b = GraphBuilder(17)  # as NFNet's Conv is exported: the statistics are those of the weights themselves
+    weight = b.weight(1, 4, 27, scale=1)
+    mean = b.node("ReduceMean", [weight], axes=[0, 2], keepdims=0)
+    d = b.node("Sub", [weight, b.node("ReduceMean", [weight], axes=[0, 2])])
+    spread = b.node("ReduceMean", [b.node("Mul", [d, d])], axes=[0, 2], keepdims=0)
+    inputs = [weight, b.weight(4, scale=1), b.constant(np.zeros(4, np.float32)), mean, spread]
+    t = b.node("BatchNormalization", inputs, outputs=3, training_mode=1)
+    kernel = b.node("Reshape", [t, b.constant([4, 3, 3, 3])])
+    b.node("Conv", [b.input("x", [1, 3, 8, 8]), kernel], "y")
+    b.output("y", [1, 4, 6, 6])
+    result = transform(b.model())
+    assert [n.op_type for n in result.model.graph.node] == ["Conv"]
