@@ -30,7 +30,7 @@ from boardlift_transform.plan import Plan, PlannedPass
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.request import Request
 from boardlift_transform.runner import find_guilty, run_plan
-from boardlift_transform.samples import random_samples
+from boardlift_transform.samples import Bounds, random_samples
 
 BATCH = 8
 NEWEST_RUN_IR = 10
@@ -94,7 +94,7 @@ class Proof:
 
 
 def draw_samples(
-    loaded: LoadedModel, inputs: Sequence[TensorSpec], request: Request, samples: Mapping[str, Array] | None
+    bounds: Bounds, inputs: Sequence[TensorSpec], request: Request, samples: Mapping[str, Array] | None
 ) -> tuple[list[dict[str, Array]], bool]:
     """Feeds for the user's model: from the caller's arrays, else random; frozen inputs get their constant."""
     frozen = {
@@ -104,7 +104,7 @@ def draw_samples(
     }
     free = [spec for spec in inputs if spec.name not in frozen]
     if not samples:
-        feeds = random_samples(loaded.to_ir(), free)
+        feeds = random_samples(bounds, free)
     else:
         lengths = {name: len(samples[name]) for name in (s.name for s in free) if name in samples}
         if len(set(lengths.values())) > 1 or 0 in lengths.values():

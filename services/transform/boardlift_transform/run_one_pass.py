@@ -18,7 +18,7 @@ from boardlift_transform.load_model import load_model
 from boardlift_transform.pass_result import PassResult
 from boardlift_transform.plan import PlannedPass
 from boardlift_transform.runner import run_plan
-from boardlift_transform.samples import random_samples
+from boardlift_transform.samples import input_bounds, random_samples
 
 SHAPES = (PlannedPass("fix-dynamic-dims", ""), PlannedPass("fold-constants", ""))
 
@@ -71,7 +71,7 @@ def run_one_pass(
     result = PassResult(list(report.applied), list(report.skipped), list(report.assumptions))
     made = ir.to_proto(working)
     onnx.checker.check_model(made, full_check=True)
-    feeds = list(samples) if samples is not None else random_samples(loaded.to_ir(), inputs)
+    feeds = list(samples) if samples is not None else random_samples(input_bounds(loaded.to_ir()), inputs)
     names = names_of(working.graph.outputs)
     reference = run_reference(model.SerializeToString(), names, feeds)
     outputs = [TensorSpec(n, str(np.asarray(reference[0][n]).dtype), reference[0][n].shape) for n in names]

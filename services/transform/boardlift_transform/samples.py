@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -13,14 +13,21 @@ from boardlift_transform.inspect import TensorSpec
 RANDOM_SAMPLES = 4
 
 
+Bounds = Mapping[str, "tuple[float, float] | None"]
+"""Lowest and highest number of an input by its name, where the graph shows them."""
+
+
+def input_bounds(model: ir.Model) -> Bounds:
+    """What the user's own graph shows about its inputs: ask before it is edited."""
+    return {v.name or "": _range(v) for v in model.graph.inputs}
+
+
 def random_samples(
-    model: ir.Model, specs: Sequence[TensorSpec], count: int = RANDOM_SAMPLES, seed: int = 0
+    bounds: Bounds, specs: Sequence[TensorSpec], count: int = RANDOM_SAMPLES, seed: int = 0
 ) -> list[dict[str, Array]]:
     """`count` feeds for the original model; float inputs normal, integers below the bound of the Gather they index."""
     rng = np.random.default_rng(seed)
-    values = {v.name: v for v in model.graph.inputs}
-    ranges = {spec.name: _range(values.get(spec.name)) for spec in specs}
-    return [{spec.name: _draw(rng, spec, ranges[spec.name]) for spec in specs} for _ in range(count)]
+    return [{spec.name: _draw(rng, spec, bounds.get(spec.name)) for spec in specs} for _ in range(count)]
 
 
 def _draw(rng: np.random.Generator, spec: TensorSpec, bounds: tuple[float, float] | None) -> Array:
@@ -35,9 +42,7 @@ def _draw(rng: np.random.Generator, spec: TensorSpec, bounds: tuple[float, float
     return np.asarray(rng.standard_normal(spec.shape), dtype)
 
 
-def _range(value: ir.Value | None) -> tuple[float, float] | None:
-    if value is None:
-        return None
+def _range(value: ir.Value) -> tuple[float, float] | None:
     for use in value.uses():
         node = use.node
         if node.op_type == "Gather" and use.idx == 1:

@@ -25,6 +25,7 @@ from boardlift_transform.record_steps import StepRecorder
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.request import Request
 from boardlift_transform.runner import Listener, PassReport, run_plan
+from boardlift_transform.samples import input_bounds
 from boardlift_transform.targets import find_target
 from boardlift_transform.write_model import write_model
 
@@ -139,6 +140,7 @@ def transform_loaded(
     profile = find_target(target)
     working = loaded.to_ir() if verify else loaded.move_to_ir()
     before = summarise(working, loaded.sha256)
+    bounds = input_bounds(working) if verify else {}
     taken = shapes_from_samples(before.inputs, samples or {}, request)
     request = replace(request, input_shapes={**taken, **request.input_shapes})
     chosen = plan(profile, before, request)
@@ -159,7 +161,7 @@ def transform_loaded(
     findings = check_result(working, profile, request.opset or profile.opset, partial=bool(request.passes))
     if listener is not None:
         listener("prove-equivalence", len(chosen.passes), len(chosen.passes))
-    feeds, is_random = draw_samples(loaded, inputs, request, samples) if verify else ([], True)
+    feeds, is_random = draw_samples(bounds, inputs, request, samples) if verify else ([], True)
     after = summarise(working)
 
     def proven(steps: Plan, known: Sequence[Mapping[str, Array]] = ()) -> Proof:
