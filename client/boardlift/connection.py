@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import ipaddress
 import os
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,8 @@ from boardlift.errors import InvalidInputError
 
 DEFAULT_SERVER = "127.0.0.1:7400"
 DEFAULT_AGENT = "127.0.0.1:7403"
+_SCHEME = re.compile(r"(unix|unix-abstract|dns|ipv4|ipv6|vsock):")
+"""Addresses that gRPC reads in a way of its own."""
 
 OPTIONS = (
     ("grpc.keepalive_time_ms", 30_000),
@@ -140,12 +143,29 @@ class Connection:
         """Open a channel by `grpc` or `grpc.aio`.
 
         Raises:
-            InvalidInputError: A certificate can't be read (`CERTIFICATE_UNREADABLE`).
+            InvalidInputError: The server is no address (`ADDRESS_INVALID`), or a certificate can't be read
+                (`CERTIFICATE_UNREADABLE`).
         """
+        self._check_address()
         if not self.uses_tls:
             return factory.insecure_channel(self.address, options=OPTIONS)
         pem = [_read_pem(path) if path else None for path in (self.ca, self.key, self.cert)]
         return factory.secure_channel(self.address, grpc.ssl_channel_credentials(*pem), options=OPTIONS)
+
+    def _check_address(self) -> None:
+        """Refuse what no name server can make an address of; gRPC would look for it as long as anybody waits."""
+        if _SCHEME.match(self.address):
+            return
+        host, colon, port = self.address.rpartition(":")
+        named = host if colon else self.address
+        right = not colon or (port.isdecimal() and 0 < int(port) < 65536)
+        if not right or not named or any(c.isspace() or c in "/@?#" for c in named):
+            raise InvalidInputError(
+                f"{self.server!r} is no server's address.",
+                reason="ADDRESS_INVALID",
+                remedy="Write host:port or https://host:port, ports 1 to 65535.",
+                metadata={"server": self.server},
+            )
 
 
 def _own_name() -> str:

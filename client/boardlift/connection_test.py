@@ -101,3 +101,14 @@ def test_tls_with_a_private_ca_and_a_token(tmp_path):
             client.boards()
     with pytest.raises(InvalidInputError, match="CERTIFICATE_UNREADABLE"):
         Client("lab:1", ca=tmp_path / "none.pem")
+
+
+@pytest.mark.parametrize("server", ["127.0.0.1:99999", "host:0", "host:", "host:port", "a b:1", ":7400", "host/path:1"])
+def test_what_is_no_address_is_refused_at_once(server):
+    with pytest.raises(InvalidInputError, match="ADDRESS_INVALID"):
+        Client(server)
+
+
+@pytest.mark.parametrize("server", ["host", "host:1", "https://host:7400", "http://[::1]:7400/", "unix:/run/b.sock"])
+def test_what_is_an_address_is_left_to_the_network(server):
+    Client(server).close()

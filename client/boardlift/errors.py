@@ -229,6 +229,8 @@ def from_rpc_error(error: grpc.Call, address: str = "") -> BoardliftError:
             return cls(message, reason=info.reason, remedy=metadata.pop("remedy", ""), metadata=metadata)
     if address and cls is UnavailableError:
         return _unreachable(address, message)
+    if address and cls is UnsupportedError:
+        return _other_service(address, message)
     if address and cls is DeadlineError:
         return cls(f"{address} has not answered in time.", metadata={"address": address})
     return cls(message)
@@ -240,6 +242,16 @@ def _unreachable(address: str, details: str) -> UnavailableError:
     return UnavailableError(
         f"Nothing answers at {address}: {cause}.",
         remedy=f"Start what should listen on {address}, or correct the address.",
+        metadata={"address": address, "grpc": details[:500]},
+    )
+
+
+def _other_service(address: str, details: str) -> UnsupportedError:
+    """Say that somebody answers who knows no such call: gRPC itself says only that a method is not found."""
+    return UnsupportedError(
+        f"What answers at {address} does not know this call.",
+        reason="WRONG_SERVICE",
+        remedy="Correct the address if another service listens there, or update it if it is of an older release.",
         metadata={"address": address, "grpc": details[:500]},
     )
 

@@ -47,3 +47,17 @@ def test_what_grpc_says_of_an_outage_becomes_who_and_why(details, cause):
     error = errors.from_rpc_error(call, "lab:7400")
     assert isinstance(error, errors.UnavailableError) and cause in error.message and "lab:7400" in error.message
     assert "ipv4" not in error.message and error.metadata["grpc"] == details and "lab:7400" in error.remedy
+
+
+def test_another_service_at_the_address_is_named_and_not_gRPCs_words():
+    from boardlift import Client
+    from boardlift.testing import FakeServer
+    from boardlift.v1 import job_pb2
+
+    with FakeServer() as server, Client(server.address) as client:
+        method = client._channel.unary_unary("/boardlift.v1.JobService/NoSuchCall")
+        with pytest.raises(
+            errors.UnsupportedError, match=f"WRONG_SERVICE: What answers at {server.address} does"
+        ) as it:
+            client._call(method, job_pb2.GetJobRequest().SerializeToString())
+    assert it.value.remedy and "Method not found" not in str(it.value)

@@ -10,7 +10,7 @@ from boardlift.errors import BoardliftError
 from boardlift.models import ServerInfo, to_plain
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Show how full each server's artifact store is.")
 @pass_session
 def artifacts(session: Session) -> int:
     """Show the size of each server's artifact store, its limit, and what the last sweep removed."""

@@ -88,7 +88,7 @@ def show(session: Session, board_id: str) -> int:
     return 0
 
 
-@boards.command("rm")
+@boards.command("rm", short_help="Forget boards that are gone for good.")
 @click.argument("board_ids", metavar="ID...", nargs=-1, required=True)
 @pass_session
 def remove(session: Session, board_ids: tuple[str, ...]) -> int:

@@ -21,7 +21,7 @@ from boardlift.message_json import message_to_plain
 from boardlift.v1 import explore_pb2
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Say which nodes of MODEL run on the CPU, and what helps.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--outputs", multiple=True, help="Outputs to keep; default all.")
 @click.option("--input-shape", "shapes", multiple=True, help="Shape of an input with open dimensions: obs=1x225.")

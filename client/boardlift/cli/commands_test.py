@@ -43,6 +43,27 @@ def test_logs_by_stage_and_variant(boardlift, model, data):
         assert boardlift("jobs", "logs", "job-1", "--json", "--server", server.address).out.count("\n") == 2
 
 
+@pytest.mark.parametrize(("option", "there"), [("--stage", "ingest, transform"), ("--variant", "int16, int8")])
+def test_logs_of_what_the_job_does_not_have_are_refused(boardlift, job, option, there):
+    ended = boardlift("jobs", "logs", job, option, "nope")
+    assert ended.code == 2 and f"Invalid value for {option}: job {job} has {there}" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "said"),
+    [
+        ("--size", "128", "--size can't be '128'"),
+        ("--mean", "1,a", "--mean can't be '1,a'"),
+        ("--scale", "x", "--scale can't be 'x'"),
+    ],
+)
+def test_the_option_that_cannot_be_read_is_the_one_that_is_named(boardlift, tmp_path, option, text, said):
+    given = {"--size": "2x2", option: text}
+    options = [word for pair in given.items() for word in pair]
+    ended = boardlift("dataset", "images", tmp_path, "--input", "x", "-o", tmp_path / "i.npz", *options)
+    assert ended.code == 2 and said in ended.err and "remedy: Write " in ended.err
+
+
 def test_cancel_and_unknown_jobs(boardlift, model, data):
     with FakeServer(Scenario(step_s=60)) as server:
         boardlift("run", model, "--data", data, "--detach", "--server", server.address)

@@ -55,7 +55,7 @@ class Build:
     """What the lint of the YAML found."""
 
 
-@click.command(name="compile", cls=Command)
+@click.command(name="compile", cls=Command, short_help="Compile MODEL without a job: no proof, no board.")
 @click.argument("model", type=click.Path(path_type=Path), required=False)
 @click.option("--yaml", type=click.Path(path_type=Path), help="Existing makertbin YAML, taken as it is.")
 @click.option("--data", default="", help="Dataset .npz to calibrate with; with --yaml default its folders.")

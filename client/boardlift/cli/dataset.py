@@ -26,22 +26,28 @@ _MOST_FILES = 20
 _SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draw.")
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, short_help="Make a dataset of a model's real inputs, or show one.")
 def dataset() -> None:
     """Make a dataset: samples of a model's real inputs, split and traced to their source."""
 
 
-@dataset.command()
+@dataset.command(short_help="Stack frames of robot logs (steps.jsonl).")
 @click.argument("logs", metavar="LOG...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_OUT
 @click.option("--frames", type=click.IntRange(1, 1000), default=5, show_default=True, help="Frames of one sample.")
-@click.option("--order", type=click.Choice(["oldest-first", "newest-first"]), default="oldest-first", show_default=True)
+@click.option(
+    "--order",
+    type=click.Choice(["oldest-first", "newest-first"]),
+    default="oldest-first",
+    show_default=True,
+    help="Order of a sample's frames, as the robot's code feeds them.",
+)
 @click.option("--terms", default="", help="Sizes of the terms, when each keeps its own history: 3,3,3,12,12,12.")
 @click.option("--input", "input_name", default="obs", show_default=True, help="Model input.")
 @click.option("--state", "states", multiple=True, default=("RL",), show_default=True, help="State of the policy.")
-@click.option("--state-field", default="state", show_default=True)
-@click.option("--observation-field", default="obs_single", show_default=True)
-@click.option("--time-field", default="t", show_default=True)
+@click.option("--state-field", default="state", show_default=True, help="Field of a step with the state.")
+@click.option("--observation-field", default="obs_single", show_default=True, help="Field with one frame's numbers.")
+@click.option("--time-field", default="t", show_default=True, help="Field with the time in seconds.")
 @click.option("--gap-factor", type=float, default=1.5, show_default=True, help="Periods that make a pause a gap.")
 @click.option("--synthetic", is_flag=True, help="The logs were generated, not recorded.")
 @_CALIBRATION
@@ -71,7 +77,7 @@ def steps(
     return _write(session, made, out)
 
 
-@dataset.command()
+@dataset.command(short_help="Take .npy, .npz or raw files, or folders of them.")
 @click.argument("sources", metavar="NAME=PATH...", nargs=-1, required=True)
 @_OUT
 @click.option("--shape", "shapes", multiple=True, help="Shape of one sample: NAME=3x32x18; needed for raw files.")
@@ -119,13 +125,21 @@ def arrays(
     return _write(session, build_from_arrays(parsed, split, synthetic=synthetic), out)
 
 
-@dataset.command()
+@dataset.command(short_help="Take the pictures of a folder.")
 @click.argument("folder", type=click.Path(path_type=Path))
 @_OUT
 @click.option("--input", "input_name", required=True, help="Model input.")
 @click.option("--size", required=True, help="HEIGHTxWIDTH of the input.")
-@click.option("--layout", type=click.Choice(["NCHW", "NHWC"]), default="NCHW", show_default=True)
-@click.option("--color", type=click.Choice(["rgb", "bgr", "gray"]), default="rgb", show_default=True)
+@click.option(
+    "--layout", type=click.Choice(["NCHW", "NHWC"]), default="NCHW", show_default=True, help="Layout of the input."
+)
+@click.option(
+    "--color",
+    type=click.Choice(["rgb", "bgr", "gray"]),
+    default="rgb",
+    show_default=True,
+    help="Colour that the model was trained with.",
+)
 @click.option("--mean", default="", help="Subtracted per channel: 123.7,116.3,103.5.")
 @click.option("--scale", default="", help="Multiplied per channel after the mean: 0.017,0.017,0.017.")
 @click.option("--resize", is_flag=True, help="Stretch pictures of another size.")
@@ -152,16 +166,23 @@ def images(
 
     try:
         height, width = (int(part) for part in size.split("x"))
-        numbers = [tuple(float(part) for part in text.split(",")) if text else () for text in (mean, scale)]
     except ValueError as error:
-        raise InvalidInputError(
-            "Size, mean or scale can't be read.",
-            reason="USAGE",
-            remedy="Write --size 224x224 --mean 1,2,3 --scale 1,1,1.",
-        ) from error
+        raise _bad_option("--size", size, "HEIGHTxWIDTH, such as 224x224") from error
+    numbers = [_numbers(name, text) for name, text in (("--mean", mean), ("--scale", scale))]
     options = ImageOptions(height=height, width=width, mean=numbers[0], scale=numbers[1], **given)
     split = None if no_split else SplitRequest(calibration, heldout, seed)
     return _write(session, build_from_images(folder, options, split), out)
+
+
+def _numbers(option: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError as error:
+        raise _bad_option(option, text, "a number per channel, such as 123.7,116.3,103.5") from error
+
+
+def _bad_option(option: str, text: str, wanted: str) -> InvalidInputError:
+    return InvalidInputError(f"{option} can't be {text!r}.", reason="USAGE", remedy=f"Write {wanted}.")
 
 
 @dataset.command()

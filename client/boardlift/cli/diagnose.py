@@ -22,7 +22,7 @@ from boardlift.v1 import board_agent_pb2, job_pb2, transform_pb2
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Say why the outputs of JOB's model are wrong.")
 @click.argument("job_id", metavar="JOB")
 @click.option("--variant", default="", help="Variant to look at; default the best one.")
 @click.option("--user-outputs", type=_FILE, help="What your code got, .npz by output name, for the held-out samples.")

@@ -51,7 +51,7 @@ class Check:
     """One command or setting that gets it."""
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Check servers, toolchain and boards; say what is missing.")
 @pass_session
 def doctor(session: Session) -> int:
     """Check versions, servers, toolchain and boards; say what is missing and how to get it."""

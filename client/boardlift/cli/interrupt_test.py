@@ -27,3 +27,12 @@ def test_sigterm_stops_the_stage_on_the_server(model, data):
         _, err = process.communicate(timeout=20)
         assert process.returncode == 4 and "Stopped by SIGTERM" in err and "Traceback" not in err
         assert server.calls["CancelExecution"] == 1
+
+
+def test_ctrl_c_while_modules_load_leaves_no_trace():
+    code = "import sys, signal; sys.modules['boardlift.cli.__main__'] = None; from boardlift import _entry\n"
+    code += "import builtins; old = builtins.__import__\n"
+    code += "def load(name, *rest):\n    if name.startswith('boardlift.cli'): raise KeyboardInterrupt\n"
+    code += "    return old(name, *rest)\nbuiltins.__import__ = load; _entry.main()"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 4 and ended.stderr == "error CANCELLED: Stopped by the keyboard.\n"

@@ -95,7 +95,9 @@ def watch(session: Session, job_id: str, timeout: float | None) -> int:
 def logs(session: Session, job_id: str, stage: str, variant: str) -> int:
     """Print what the tools printed; goes on until the job ends."""
     with session.client() as client:
-        for event in client.job(job_id).events():
+        job = client.job(job_id)
+        _check_stage(job.info, stage, variant)
+        for event in job.events():
             wanted = stage in ("", event.stage) and variant in ("", event.variant)
             if not event.log or not wanted:
                 continue
@@ -104,6 +106,16 @@ def logs(session: Session, job_id: str, stage: str, variant: str) -> int:
             else:
                 session.output.line(f"[{event.stage} {event.variant}".rstrip() + f"] {event.log.text}")
     return 0
+
+
+def _check_stage(job: JobInfo, stage: str, variant: str) -> None:
+    """Refuse to filter by what the job does not have: nothing printed would look like nothing said."""
+    for option, given, there in (
+        ("--stage", stage, [item.stage for item in job.stages]),
+        ("--variant", variant, list(job.variants)),
+    ):
+        if given and given not in there:
+            raise click.BadParameter(f"job {job.id} has {', '.join(dict.fromkeys(there))}", param_hint=option)
 
 
 @jobs.command()
@@ -120,7 +132,7 @@ def cancel(session: Session, job_ids: tuple[str, ...]) -> int:
     return 0
 
 
-@jobs.command("rm")
+@jobs.command("rm", short_help="Remove jobs that have ended, for good.")
 @click.argument("job_ids", metavar="ID...", nargs=-1, required=True)
 @pass_session
 def remove(session: Session, job_ids: tuple[str, ...]) -> int:
@@ -134,7 +146,7 @@ def remove(session: Session, job_ids: tuple[str, ...]) -> int:
     return 0
 
 
-@jobs.command()
+@jobs.command(short_help="Run a job again, changed or as it was.")
 @click.argument("job_id", metavar="ID")
 @click.option("--model", type=click.Path(path_type=Path), help="Another model.")
 @click.option("--data", default="", help="Another dataset .npz.")

@@ -31,7 +31,9 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(seconds=int(match[1]) * _UNITS[match[2] or "s"])
 
 
-@click.command(cls=Command, context_settings={"ignore_unknown_options": True})
+@click.command(
+    cls=Command, short_help="Have BOARD for yourself while CMD runs.", context_settings={"ignore_unknown_options": True}
+)
 @click.argument("board_id", metavar="BOARD")
 @click.option("--for", "length", default="30m", show_default=True, help="How long: 90s, 30m, 2h.")
 @click.option("--holder", default="", help="Who has it, for lists; default your name at the server.")

@@ -16,7 +16,7 @@ from boardlift.models import Finding
 from boardlift.v1 import transform_pb2
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Check the dataset DATA, by itself or for a model.")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--model", type=click.Path(path_type=Path), help="Model they are for: checks names, types, shapes.")
 @click.option("--calibration", type=int, default=0, help="Calibration samples; default the dataset's.")

@@ -16,7 +16,7 @@ from boardlift.errors import NotFoundError
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Download the files of a job, or one artifact.")
 @click.argument("name", metavar="ID")
 @click.argument("folder", metavar="[DIR]", type=OUT_FOLDER, default=".")
 @click.option("--only", multiple=True, help="Only files of these names.")

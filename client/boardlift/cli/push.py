@@ -9,7 +9,7 @@ import click
 from boardlift.cli.session import Command, Session, pass_session
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Store files; a model goes with its weight files.")
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @pass_session
 def push(session: Session, paths: tuple[Path, ...]) -> int:

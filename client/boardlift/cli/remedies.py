@@ -17,9 +17,15 @@ from boardlift.message_json import message_to_plain
 from boardlift.v1 import explore_pb2
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Say what brings nodes of MODEL off the CPU, by building it.")
 @exploration_options
-@click.option("--precision", type=click.Choice(["int8", "int16"]), default="int8", show_default=True, help="As it is.")
+@click.option(
+    "--precision",
+    type=click.Choice(["int8", "int16"]),
+    default="int8",
+    show_default=True,
+    help="Precision of the model as it is.",
+)
 @click.option(
     "--without-pass", "without", multiple=True, help="Start without this transform pass; it is a remedy then."
 )

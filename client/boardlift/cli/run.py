@@ -31,7 +31,7 @@ _GATE = (
 _METHODS = click.Choice(["default", "mix", "kl", "max", "skip"])
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Compile, prove and measure MODEL, and give a verdict.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--data", required=True, help="Dataset .npz (see `boardlift dataset`).")
 @click.option("--variant", "variants", multiple=True, help=_VARIANT)

@@ -18,7 +18,7 @@ from boardlift.errors import PreconditionError
 from boardlift.v1 import artifact_pb2, job_pb2, toolchain_pb2
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Save the samples that JOB was proven on, with the answers.")
 @click.argument("job_id", metavar="JOB")
 @click.option("-o", "--out", required=True, type=OUT_FOLDER, help="Save the files here.")
 @click.option("--variant", default="", help="Variant whose form and outputs are wanted; default the first.")

@@ -15,7 +15,7 @@ from boardlift.message_json import message_to_plain
 from boardlift.v1 import explore_pb2
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Search the builds of MODEL for speed and accuracy.")
 @exploration_options
 @goal_options
 @click.option("--plan", "plans", multiple=True, help="int8, softmax-int8, softmax-int16, mixed, suggested, int16.")

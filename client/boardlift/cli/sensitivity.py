@@ -16,7 +16,7 @@ from boardlift.v1 import explore_pb2
 MOST = 30
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Measure the error of each layer of MODEL.")
 @exploration_options
 @goal_options
 @click.option("--method", default="", help="Calibration method; default max.")

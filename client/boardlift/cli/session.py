@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,12 +87,20 @@ def _shared_options() -> list[click.Option]:
     ]
 
 
+def _say_repeatable(options: Sequence[click.Parameter]) -> None:
+    """Say it where it holds: the name of an option does not tell whether a second one adds or wins."""
+    for option in options:
+        if isinstance(option, click.Option) and option.multiple and option.help:
+            option.help = f"{option.help} May be repeated."
+
+
 class Command(click.Command):
     """A command with the shared options."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Add the shared options behind the command's own."""
         super().__init__(*args, **kwargs)
+        _say_repeatable(self.params)
         self.params += _shared_options()
 
 
@@ -124,6 +132,7 @@ class Group(click.Group):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Add the shared options behind the group's own."""
         super().__init__(*args, **kwargs)
+        _say_repeatable(self.params)
         self.params += _shared_options()
 
     def resolve_command(

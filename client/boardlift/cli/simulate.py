@@ -23,7 +23,7 @@ _ERROR = toolchain_pb2.Finding.SEVERITY_ERROR
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Simulate a build of MODEL on samples, without a board.")
 @exploration_options
 @click.option("--compiled", type=_FILE, required=True, help="Compiled model, .bin.")
 @click.option("--quantized", type=_FILE, required=True, help="Quantised model of the same build, .onnx.")
@@ -60,6 +60,8 @@ def simulate(
         )
         result = client.simulate(request, StageLines(session.output, "simulate"))
         if result.HasField("failure"):
+            if result.failure.code == "COMPILED_MODEL_UNREADABLE":  # here it is the user's file, in a job our own
+                result.failure.subject, result.failure.user_fault = str(compiled), True
             return report_refusal(session, result, INPUT_WRONG if result.failure.user_fault else FAIL)
         if out is not None:
             client.fetch(result.quantized_outputs, out)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from boardlift.testing import FakeServer, Scenario, StageScript
+
 
 @pytest.fixture
 def build(tmp_path):
@@ -35,3 +37,11 @@ def test_exit_code_says_what_the_bits_are(boardlift, server, model, data, build,
 
 def test_a_file_that_is_not_there(boardlift, model, data, build):
     assert boardlift("simulate", model, "--data", data, *build[:3], "none.onnx").code == 2
+
+
+def test_a_broken_compiled_model_is_the_users_and_named(boardlift, monkeypatch, model, data, build):
+    with FakeServer(Scenario(stages={"simulate": StageScript(failure_code="COMPILED_MODEL_UNREADABLE")})) as server:
+        for name in ("BOARDLIFT_TRANSFORM", "BOARDLIFT_COMPILER"):
+            monkeypatch.setenv(name, server.address)
+        ended = boardlift("simulate", model, "--data", data, *build, "--server", server.address)
+    assert ended.code == 2 and f"at: {build[1]}" in ended.err

@@ -19,7 +19,7 @@ from boardlift.stages import pass_requests
 from boardlift.v1.transform_pb2 import TransformSpec
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Rewrite MODEL for the target and prove it equal in float.")
 @click.argument("model", type=click.Path(path_type=Path), required=False)
 @click.option("-o", "--out", type=OUT_FILE, help="Write the transformed model here.")
 @click.option("--data", default="", help="Dataset .npz for the proof; random inputs take its place.")

@@ -66,7 +66,7 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
         yield response(sequence=2, result=result)
 
     def SimulateModel(self, request: compiler_pb2.SimulateModelRequest, context: grpc.ServicerContext) -> Iterator[Any]:
-        """Find one output a little off and its bits as `bits` says."""
+        """Find one output a little off and its bits as `bits` says, or fail as the stage "simulate" of the scenario."""
         self.simulated.append(request)
         cosine = _figure("cosine", 0.98, "1", toolchain_pb2.FIGURE_KIND_SIMULATED)
         check = compiler_pb2.BitCheck(subgraph="main_graph_subgraph_0", tensor="actions_quantized", samples=2)
@@ -82,6 +82,10 @@ class CompilerServicer(compiler_pb2_grpc.CompilerServiceServicer):
             bit_exact=check.equal,
             quantized_outputs=self._artifacts.put(b"made up outputs"),
         )
+        script = self._scenario.script("simulate", "")
+        if script.failure_code:
+            result = compiler_pb2.SimulateResult(failure=made_up_failure(script.failure_code, script.failure_message))
+            result.failure.user_fault = script.user_fault
         yield compiler_pb2.SimulateModelResponse(sequence=1, result=result)
 
     def _built(self, variant: compiler_pb2.VariantSpec) -> compiler_pb2.CompileResult:

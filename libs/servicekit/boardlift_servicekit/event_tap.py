@@ -55,7 +55,8 @@ class EventTap:
 
     async def _tell_left_out(self) -> None:
         if self._left_out:
-            text = f"({self._left_out} lines left out here; the stage's log has them all)"
+            lines = "line" if self._left_out == 1 else "lines"
+            text = f"({self._left_out} {lines} left out here; the stage's log has them all)"
             self._left_out = 0
             await self._publish(log=toolchain_pb2.LogLine(text=text, source="boardlift"))
 
