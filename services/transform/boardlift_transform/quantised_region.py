@@ -27,6 +27,16 @@ def scale_of(node: ir.Node) -> tuple[Array, Array | None] | None:
     return scale, zero
 
 
+def kind_of(node: ir.Node) -> ir.DataType:
+    """Type of the whole numbers, also where nothing has inferred it and the zero point is a node."""
+    zero, told = read_constant(input_at(node, 2)), attribute(node, "output_dtype", 0)
+    if node.outputs[0].dtype is not None:
+        return node.outputs[0].dtype
+    if zero is not None:
+        return ir.DataType.from_numpy(zero.dtype)
+    return ir.DataType(told) if told else ir.DataType.UINT8
+
+
 def has_scale(node: ir.Node, scale: Array, zero: Array | None) -> bool:
     """True when the (de)quantiser has this scale and zero point."""
     other = scale_of(node)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from boardlift_transform.edit_graph import Array, Editor, attribute, input_at, remove_unused, shape_of, used_opset
+from boardlift_transform.edit_graph import Array, Editor, attribute, remove_unused, shape_of, used_opset
 from boardlift_transform.passes._base import ROUNDING, Pass, PassResult, node_label
 from boardlift_transform.quantised_region import (
     DEQUANTISE,
@@ -68,9 +68,8 @@ def _check_scale(node: ir.Node) -> None:
 
 
 def _replace_quantiser(node: ir.Node, editor: Editor, opset: int, result: PassResult) -> None:
-    x, whole, given, zero_point = node.inputs[0], node.outputs[0], scale_of(node), input_at(node, 2)
-    kind = whole.dtype or (zero_point.dtype if zero_point is not None else ir.DataType.UINT8)
-    ends = ends_of(whole)
+    x, whole, given = node.inputs[0], node.outputs[0], scale_of(node)
+    kind, ends = kind_of(node), ends_of(whole)
     if x is None or given is None or kind not in RANGES or ends is None:
         result.skip(node, "its scale is computed, or something reads the whole numbers themselves")
         return

@@ -170,3 +170,14 @@ def test_float8_is_a_clip_and_its_weights_float(kind: int, largest: float) -> No
     bounds = sorted(float(onnx.numpy_helper.to_array(w)) for w in run.model.graph.initializer if not w.dims)
     assert bounds == [-largest / 128, largest / 128]
     assert run.comparisons[0].cosine > (0.999 if largest == 448 else 0.99)
+
+
+def test_numbers_that_are_nodes_and_types_that_nothing_infers() -> None:
+    b = GraphBuilder(17)  # as the TorchScript exporter writes fake quantisation
+    scale, zero = (onnx.numpy_helper.from_array(np.asarray(v)) for v in (np.float32(STEP), np.int8(0)))
+    numbers = [b.node("Constant", [], value=value) for value in (scale, zero)]
+    t = b.node("QuantizeLinear", [b.node("Mul", [b.input("x", [1, 8]), b.weight(8)]), *numbers])
+    b.node("Relu", [b.node("DequantizeLinear", [t, *numbers])], "y")
+    b.output("y", [1, 8])
+    result = transform(b.model(), samples={"x": np.random.default_rng(0).standard_normal((4, 1, 8)).astype(np.float32)})
+    assert not {"QuantizeLinear", "Cast"} & {n.op_type for n in result.model.graph.node}
