@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from boardlift_transform.edit_graph import Array, input_at
+from boardlift_transform.edit_graph import Array, attribute, input_at
 from boardlift_transform.quantised_values import RANGES, read_constant
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")

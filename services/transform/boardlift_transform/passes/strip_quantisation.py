@@ -28,6 +28,7 @@ from boardlift_transform.quantised_region import (
     carry,
     ends_of,
     has_scale,
+    kind_of,
     scale_of,
     source_of,
 )
