@@ -23,12 +23,27 @@ def toolchain() -> Path:
     return where
 
 
+class CompiledModels:
+    """`models / "policy8"` is the folder of a compiled model, made when it is first asked for.
+
+    All of them at once take longer than one test may on a busy machine.
+    """
+
+    def __init__(self, toolchain: Path) -> None:
+        version = hashlib.sha256(BUILDER.read_bytes()).hexdigest()[:12]
+        self._folder = ROOT / ".boardlift" / "test-models" / version
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._environment = {**os.environ, "BOARDLIFT_TOOLCHAIN": str(toolchain)}
+
+    def __truediv__(self, name: str) -> Path:
+        where = self._folder / name
+        if not where.is_dir():
+            command = [sys.executable, str(BUILDER), str(self._folder), name]
+            subprocess.run(command, env=self._environment, check=True)
+        return where
+
+
 @pytest.fixture(scope="session")
-def compiled_models(toolchain: Path) -> Path:
-    """Folder with one sub-folder per compiled model."""
-    version = hashlib.sha256(BUILDER.read_bytes()).hexdigest()[:12]
-    folder = ROOT / ".boardlift" / "test-models" / version
-    folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "BOARDLIFT_TOOLCHAIN": str(toolchain)}
-    subprocess.run([sys.executable, str(BUILDER), str(folder)], env=environment, check=True)
-    return folder
+def compiled_models(toolchain: Path) -> CompiledModels:
+    """Compiled models by name."""
+    return CompiledModels(toolchain)

@@ -7,9 +7,10 @@ the running execution or gets the stored result.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -115,8 +116,7 @@ class GrpcRunner:
         """Run one attempt; calls again while the service is unreachable and patience lasts."""
         name = execution_id(task)
         lost_since: float | None = None
-        self._active[name] += 1  # an attempt that was delivered twice runs twice here, and is one execution there
-        try:
+        with self.begun(task):
             while True:
                 if name in self._stopped:
                     raise CancelledError("The stage was stopped.")
@@ -131,6 +131,14 @@ class GrpcRunner:
                         raise
                     _log.info("service_unreachable", execution=name, error=error.message)
                     await asyncio.sleep(0.5)
+
+    @contextlib.contextmanager
+    def begun(self, task: queue_pb2.StageTask) -> Iterator[None]:
+        """Have stops of this attempt count from now on to the end of the body: `run` in it then makes no call."""
+        name = execution_id(task)
+        self._active[name] += 1  # an attempt that was delivered twice runs twice here, and is one execution there
+        try:
+            yield
         finally:
             self._active[name] -= 1
             if not self._active[name]:

@@ -94,8 +94,9 @@ class DialRunner:
             BoardliftError: The stage could not be run.
         """
         try:
-            await self.check()
-            result: Any = await self._calls.run(task, emit)
+            with self._calls.begun(task):
+                await self.check()
+                result: Any = await self._calls.run(task, emit)
             self._compare(result.board, "")  # a stored result may be of an earlier start of the board
         except CancelledError:
             raise

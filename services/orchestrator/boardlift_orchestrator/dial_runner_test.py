@@ -147,9 +147,17 @@ async def test_a_stop_ends_the_run_on_the_board(agent: FakeAgent) -> None:
     await line.channel.close()
 
 
-async def test_a_stop_before_the_call_keeps_the_call_from_being_made(agent: FakeAgent) -> None:
+async def test_a_stop_before_the_call_keeps_the_call_from_being_made(
+    agent: FakeAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     line = Line(agent.info.address)
-    await line.runner.stop(TASK)
+    check = line.runner.check
+
+    async def check_meanwhile() -> None:
+        await line.runner.stop(TASK)
+        await check()
+
+    monkeypatch.setattr(line.runner, "check", check_meanwhile)
     with pytest.raises(CancelledError):
         await line.run()
     assert agent.runs == []
