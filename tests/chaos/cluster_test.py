@@ -79,7 +79,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(500)
 async def test_jobs_survive_the_death_of_stream_leaders(cluster: Cluster, tmp_path: Path) -> None:
 
     opened = [channels.connect(f"127.0.0.1:{port}") for port in cluster.orchestrator_ports]

@@ -51,6 +51,7 @@ def check_history(events: list[Any]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 async def test_nothing_is_lost_or_done_twice_under_kills(tmp_path: Path) -> None:
     fakes = {"FAKE_SECONDS": "0.2", "FAKE_FAULTS": "0.02"}
     with running(Stack(tmp_path, orchestrators=2, workers=2, fakes=fakes)) as stack:

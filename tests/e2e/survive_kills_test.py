@@ -21,7 +21,7 @@ from support import jobs
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/quadruped_policy"
 SUCCEEDED = job_pb2.StageRecord.STATE_SUCCEEDED
-pytestmark = [pytest.mark.toolchain, pytest.mark.slow, pytest.mark.timeout(400), pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.toolchain, pytest.mark.slow, pytest.mark.timeout(800), pytest.mark.xdist_group("e2e")]
 
 
 def load_stack() -> Any:
@@ -89,7 +89,7 @@ async def submit(
     return await jobs.create(channel, spec)
 
 
-async def wait_until(channel: Any, job_id: str, stage: str, seconds: float = 120.0) -> None:
+async def wait_until(channel: Any, job_id: str, stage: str, seconds: float = 240.0) -> None:
     """Return when a worker has begun the stage."""
     stub = job_pb2_grpc.JobServiceStub(channel)
     end = time.monotonic() + seconds
@@ -150,7 +150,7 @@ async def test_cancel_stops_the_vendor_compiler_within_seconds(
     await wait_until(channel, job.id, "compile")
     waiting_since = time.monotonic()
     while not tools_of(stack, "compiler"):
-        assert time.monotonic() - waiting_since < 30
+        assert time.monotonic() - waiting_since < 120
         await asyncio.sleep(0.05)
     start = time.monotonic()
     await job_pb2_grpc.JobServiceStub(channel).CancelJob(job_pb2.CancelJobRequest(job_id=job.id), timeout=10)

@@ -126,12 +126,12 @@ class Lab:
         await publish_task(self.client.jetstream(), task, place=place)
         return name, attempt
 
-    async def outcome(self, key: tuple[str, int], wait_s: float = 40) -> queue_pb2.StageOutcome:
+    async def outcome(self, key: tuple[str, int], wait_s: float = 120) -> queue_pb2.StageOutcome:
         await until(lambda: key in self.outcomes, wait_s)
         return self.outcomes[key]
 
 
-async def until(condition: Callable[[], Any], wait_s: float = 30) -> None:
+async def until(condition: Callable[[], Any], wait_s: float = 90) -> None:
     end = time.monotonic() + wait_s
     while True:
         found = condition()
@@ -274,7 +274,7 @@ async def test_a_board_whose_queue_is_closed_for_good_ends_instead_of_looking_we
         await until(lambda: "pulling" in board.log.read_text())
         queue.say("-ERR 'User Authentication Expired'")  # what a server says when credentials have run out
         process = board.running
-        await until(lambda: process.poll() is not None, 15)
+        await until(lambda: process.poll() is not None)
     assert process.returncode == 3
     assert "NATS_CLOSED" in board.log.read_text()
     assert "q-shut" not in await lab.boards()

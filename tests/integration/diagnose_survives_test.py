@@ -13,7 +13,7 @@ from integration.board_queue_test import Lab, boards, lab, model, online, stack,
 from integration.diagnose_queue_test import Asker, asker  # noqa: F401
 from support.stack import Stack, wait_for_port
 
-pytestmark = [pytest.mark.toolchain, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.toolchain, pytest.mark.timeout(500)]
 Parts = tuple[Asker, Lab, Any, Stack]
 CAUSE = ["input-not-divided-by-255"]
 

@@ -38,6 +38,7 @@ def test_twins_have_the_published_size_and_are_the_same_every_time():
 
 @pytest.mark.toolchain
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.xdist_group("compiler-tool")
 async def test_a_camera_classifier_meets_its_published_figures(tmp_path):
     toolchain = await probe_toolchain(Path(os.environ.get("BOARDLIFT_TOOLCHAIN") or ROOT / ".boardlift/toolchain"))
@@ -55,6 +56,7 @@ async def test_a_camera_classifier_meets_its_published_figures(tmp_path):
 
 @pytest.mark.toolchain
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.xdist_group("compiler-tool")
 async def test_a_detector_has_the_published_rows(tmp_path):
     """At O0: rows are decided before the tool optimises for latency, which takes minutes at O3."""

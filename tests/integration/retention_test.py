@@ -51,7 +51,7 @@ def let_weeks_go_by(store: LocalStore) -> None:
         os.utime(store.path(item.sha256), (when, when))
 
 
-async def until(true: Callable[[], bool], seconds: float = 20.0) -> None:
+async def until(true: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
@@ -68,7 +68,7 @@ async def reason_of(call: Any) -> str:
 
 async def patiently(make: Any) -> Any:
     """Repeat a transfer while its server is away."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 90
     while True:
         try:
             return await make()
@@ -199,7 +199,7 @@ async def test_a_store_of_another_queue_is_left_alone(stack: Stack, channel: Any
     assert stamp.read_text() == own
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 async def test_a_full_store_gives_up_the_oldest_ended_jobs_first(tmp_path: Path) -> None:
     settings = {"BOARDLIFT_TIDY_EVERY": "0.3", "BOARDLIFT_MAX_STORE_BYTES": "400000", "BOARDLIFT_KEEP_FRESH": "2"}
     with running(Stack(tmp_path, settings=settings)) as stack:
@@ -222,7 +222,7 @@ async def test_a_full_store_gives_up_the_oldest_ended_jobs_first(tmp_path: Path)
     assert left == set(made[-len(left) :])
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(200)
 async def test_what_came_since_a_running_stage_began_stays_until_it_ends(tmp_path: Path) -> None:
     settings = {"BOARDLIFT_TIDY_EVERY": "0.3", "BOARDLIFT_KEEP_FRESH": "1", "BOARDLIFT_KEEP_UNUSED": "0"}
     with running(Stack(tmp_path, settings=settings)) as stack:
@@ -243,7 +243,7 @@ async def test_what_came_since_a_running_stage_began_stays_until_it_ends(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(700)
 async def test_sweeps_under_load_and_kills_cost_no_job_anything(tmp_path: Path) -> None:
     """Everything unused for 4 s goes, by two orchestrators that are killed in turn, while jobs share artifacts."""
     settings = {

@@ -36,10 +36,10 @@ async def crowd_then_one(folder: Path, settings: dict[str, str]) -> tuple[float,
         crowd = await asyncio.gather(*(submit(channel, spec, "ann") for spec in names))
         single_begun = time.monotonic()
         single = await submit(channel, jobs.spec(dataset, "single", ("int8",)), "bob")
-        ended = await jobs.wait_ended(channel, single.id, timeout_s=250)
+        ended = await jobs.wait_ended(channel, single.id, timeout_s=600)
         single_s = time.monotonic() - single_begun
         assert ended.state == SUCCEEDED and ended.submitter == "bob"
-        all_ended = [await jobs.wait_ended(channel, job.id, timeout_s=250) for job in crowd]
+        all_ended = [await jobs.wait_ended(channel, job.id, timeout_s=600) for job in crowd]
         all_s = time.monotonic() - begun
         await channel.close()
     assert {job.state for job in all_ended} == {SUCCEEDED}
@@ -47,7 +47,7 @@ async def crowd_then_one(folder: Path, settings: dict[str, str]) -> tuple[float,
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(700)
 async def test_a_single_job_overtakes_a_crowd_of_somebody_else_s(tmp_path: Path) -> None:
     single_s, all_s, crowd = await crowd_then_one(tmp_path, dict(item.split("=") for item in SETTINGS if item))
     print(f"single job behind {CROWD} of somebody else: {single_s:.1f} s; everything: {all_s:.1f} s")
@@ -59,7 +59,7 @@ SETTINGS = os.environ.get("TURNS_SETTINGS", "").split(",")
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 async def test_waiting_jobs_survive_their_orchestrator_and_can_be_stopped(tmp_path: Path) -> None:
     settings = {"BOARDLIFT_ACTIVE_JOBS": "1"}
     with running(Stack(tmp_path, orchestrators=2, settings=settings, fakes={"FAKE_SECONDS": "0.6"})) as stack:

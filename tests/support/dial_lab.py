@@ -108,7 +108,7 @@ class DialLab:
             await until_reasons(self, agent)
 
 
-async def until(condition: Callable[[], Any], wait_s: float = 15) -> None:
+async def until(condition: Callable[[], Any], wait_s: float = 60) -> None:
     end = time.monotonic() + wait_s
     while True:
         found = condition()

@@ -38,7 +38,7 @@ async def create(channel: Any, job_spec: Any, request_id: str = "") -> Any:
     return (await stub.CreateJob(request, timeout=20)).job
 
 
-async def wait_ended(channel: Any, job_id: str, timeout_s: float = 40.0) -> Any:
+async def wait_ended(channel: Any, job_id: str, timeout_s: float = 120.0) -> Any:
     """Poll a job until it has ended."""
     stub = job_pb2_grpc.JobServiceStub(channel)
     end = time.monotonic() + timeout_s

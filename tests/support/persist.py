@@ -36,7 +36,7 @@ async def submit(addresses: list[Any], dataset: Any, index: int) -> str:
 
 async def wait_for_end(channel: Any, job_id: str) -> Any:
     stub = job_pb2_grpc.JobServiceStub(channel)
-    end = time.monotonic() + 90
+    end = time.monotonic() + 240
     while True:
         answer = await persist(lambda: stub.GetJob(job_pb2.GetJobRequest(job_id=job_id), timeout=5))
         if answer.job.state in jobs.ENDED:
