@@ -260,10 +260,14 @@ async def test_sweeps_under_load_and_kills_cost_no_job_anything(tmp_path: Path) 
 
         async def one(index: int) -> None:
             await asyncio.sleep(index * 0.5)
-            store = RemoteStore(opened[index % 2], LocalStore(tmp_path / "client"))
-            sent = artifact_pb2.ArtifactRef()
-            sent.CopyFrom(await patiently(lambda: store.put_bytes(b"samples %d" % (index % 3), "x")))
-            name = await persist(lambda: submit(opened, sent, index % 7))  # equal work comes back from the cache
+            store, name = RemoteStore(opened[index % 2], LocalStore(tmp_path / "client")), ""
+            while not name:
+                sent = artifact_pb2.ArtifactRef()
+                sent.CopyFrom(await patiently(lambda: store.put_bytes(b"samples %d" % (index % 3), "x")))
+                try:  # equal work comes back from the cache
+                    name = await persist(lambda sent=sent: submit(opened, sent, index % 7))
+                except grpc.aio.AioRpcError as error:  # no orchestrator was there for longer than 4 s
+                    assert from_rpc_error(error).reason == "ARTIFACT_MISSING"
             ended = await wait_for_end(opened[index % 2], name)
             seen.append(ended)
             assert ended.state == SUCCEEDED, ended
