@@ -200,6 +200,7 @@ STEPS: tuple[Step, ...] = (
     Step("wrap-inputs", "the runtime feeds 4-D feature maps", _wrapped),
     Step("wrap-outputs", "the runtime reads 4-D tensors", _wrapped),
     Step("lift-to-4d", "keeps the calibrator's batch of 8 and 3-D Conv on the BPU"),
+    Step("settle-resize", "shifted nearest and linear of odd sizes are wrong as integers"),
     Step("matmul-to-conv", "a constant matrix is 2.8 times faster as 1x1 Conv, and stays int16"),
     Step("matmul-to-products", "a MatMul of two feature maps falls back to int8 under int16", _int16),
     Step("turn-prelu", "the tool takes slopes along the channels only"),

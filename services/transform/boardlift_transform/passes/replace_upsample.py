@@ -15,6 +15,7 @@ import onnx_ir as ir
 
 from boardlift_transform.edit_graph import Array, Editor, attribute, shape_of
 from boardlift_transform.passes._base import BIT_EXACT, Pass, PassResult, rewrite_nodes
+from boardlift_transform.resize_places import nearest_rows, places
 
 ON_BPU = frozenset({1, 2, 4, 8})
 MAX_SCALE = 14  # ConvTranspose with kernel and stride 16 falls to the CPU
@@ -58,17 +59,11 @@ def _rewrite(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Valu
 
 def _taken(node: ir.Node, size: int, scale: int) -> Array:
     """Source index of each output element along one axis."""
-    out = np.arange(size * scale, dtype=np.float64)
     mode = attribute(node, "coordinate_transformation_mode", "half_pixel")
-    if mode == "asymmetric":
-        place = out / scale
-    elif mode in ("half_pixel", "pytorch_half_pixel"):
-        place = (out + 0.5) / scale - 0.5
-    else:
-        return np.full(out.shape, -1)
-    rounding = attribute(node, "nearest_mode", "round_prefer_floor")
-    taken = {"floor": np.floor(place), "ceil": np.ceil(place), "round_prefer_floor": np.ceil(place - 0.5)}
-    return np.clip(taken.get(rounding, np.floor(place + 0.5)), 0, size - 1).astype(np.int64)
+    place = places(mode, size, size * scale, scale) if mode != "align_corners" else None
+    if place is None:
+        return np.full(size * scale, -1)
+    return nearest_rows(attribute(node, "nearest_mode", "round_prefer_floor"), place, size)
 
 
 PASS = Pass(
