@@ -14,8 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from boardlift_compiler.findings import Finding
 from boardlift_compiler.read_model import ModelSummary, Node
 
-SHARES = frozenset("Clip LeakyRelu PRelu".split())
-"""Makers with one threshold for what they read and what they give: a Clip to -c..c behind them changes both."""
+HOLDS = frozenset(
+    "Conv ConvTranspose Gemm MatMul Add Sub Neg Pow Relu Elu Floor Where Concat Pad Tile DepthToSpace Max Min MaxPool"
+    " AveragePool GlobalAveragePool GlobalMaxPool ReduceMean ReduceSum".split()
+)
+"""Makers behind which the threshold of a Clip to -c..c is taken; tables do not take it."""
 CODES = frozenset({"CLIP_LOST", "ACTIVATION_CONSTANTS_IGNORED", "GROUPED_BIAS_WRONG"})
 TABLES = {
     "HardSigmoid": {"alpha": (0.2, 1 / 6), "beta": (0.5, 0.5)},
@@ -48,8 +51,8 @@ def foresee_constants(model: ModelSummary) -> Iterator[Finding]:
 
 def _clip(node: Node, model: ModelSummary, makers: Mapping[str, Node], in_force: bool) -> Iterator[Finding]:
     low = model.weights[node.inputs[1]].number
-    front = _in_front(node, makers)
-    if in_force and (low == 0.0 or front not in SHARES):
+    front = _in_front(node, model, makers)
+    if in_force and (low == 0.0 or not front):
         return
     why = "what reads it has another one" if not in_force else f"the {front} in front of it takes part in it"
     text = f"{node.name or 'Clip'}: the tool keeps nothing of this Clip but a threshold, and {why}"
@@ -57,12 +60,14 @@ def _clip(node: Node, model: ModelSummary, makers: Mapping[str, Node], in_force:
     yield Finding("CLIP_LOST", "error", f"{text}: the BPU clips something else, or nothing.", node.name, advice)
 
 
-def _in_front(node: Node, makers: Mapping[str, Node]) -> str:
-    """Return the operator in front of a node, moves looked through; empty for a model input."""
+def _in_front(node: Node, model: ModelSummary, makers: Mapping[str, Node]) -> str:
+    """Return the operator in front of a node, moves looked through, that does not hold a threshold; else nothing."""
     maker = makers.get(node.inputs[0])
-    if maker is not None and maker.op_type in MOVES - {"MaxPool"}:
-        return _in_front(maker, makers)
-    return maker.op_type if maker is not None else ""
+    if maker is None or maker.op_type in HOLDS:
+        return ""
+    if maker.op_type == "Mul" and any(name in model.weights for name in maker.inputs):
+        return ""  # one of two computed tensors may be fused to a table: Swish, Mish, Gelu
+    return _in_front(maker, model, makers) if maker.op_type in MOVES else maker.op_type
 
 
 def _grouped_bias(node: Node, model: ModelSummary, makers: Mapping[str, Node]) -> Iterator[Finding]:

@@ -55,7 +55,13 @@ def test_a_clip_is_lost_where_another_threshold_is_in_force(
 
 @pytest.mark.parametrize(
     ("front", "bounds", "lost"),
-    [("LeakyRelu", (-1, 1), True), ("LeakyRelu", (0, 1), False), ("Relu", (-1, 1), False), ("Elu", (-1, 1), False)],
+    [
+        ("LeakyRelu", (-1, 1), True),
+        ("Softplus", (-1, 1), True),
+        ("LeakyRelu", (0, 1), False),
+        ("Relu", (-1, 1), False),
+        ("Elu", (-1, 1), False),
+    ],
 )
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_clip_behind_a_table_of_one_threshold_is_lost(

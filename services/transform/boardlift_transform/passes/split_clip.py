@@ -5,11 +5,11 @@ Why: of such a Clip the tool keeps nothing but the calibrated threshold, where i
 threshold is in force (a model output in int16, the common one of a Concat, the fixed one of a Sigmoid) nothing is
 clipped any more, and the tool's own cosine does not show it. Measured against onnxruntime, signal to noise: Clip to
 -1..1 as an int16 output -3.7 -> 47.1 dB, into a Concat 18.5 -> 32.5 dB (int8), into a Sigmoid 19.7 -> 50.6 dB; behind
-an Add as an int8 output -3.4 -> 37.6 dB; for 0.7 us. Behind a table that
-shares one threshold between its two ends the threshold goes further up: behind a one-sided Clip nothing is clipped,
-behind LeakyRelu and PRelu their input is clipped as well (3 times a Conv of noise, then Clip, Conv, int8: behind Clip at
-0.8 -4.7 -> 27.8 dB, LeakyRelu 8.7 -> 22.9 dB, PRelu 8.0 -> 23.5 dB). One-sided ones become tables, which clip. Left as
-it is in front of operators where it was measured to work (those that fuse it to HardSwish among them).
+an Add as an int8 output -3.4 -> 37.6 dB; for 0.7 us. Behind a table (Abs, LeakyRelu, Softplus, Sqrt, Selu, Mish, a
+one-sided Clip ...) and behind ReduceMax and linear Resize the threshold of a Clip to -c..c is lost as well, or clips
+what they read: twice a Conv of noise, the table, Clip, int8: -8.3 dB behind Softplus, -4.6 Mish, -4.4 Sqrt, -1.1 Abs;
+behind Clip at 0.8 -4.7 -> 27.8 dB, LeakyRelu 8.7 -> 22.9 dB. One-sided ones become tables, which clip. Left as it is
+in front of operators where it was measured to work (those that fuse it to HardSwish among them).
 Exactness: bit-exact.
 """
 
@@ -20,15 +20,18 @@ from typing import Any
 
 import onnx_ir as ir
 
-from boardlift_transform.edit_graph import Editor, constant_of, input_at, shape_of
+from boardlift_transform.edit_graph import Editor, constant_of, input_at, is_constant, shape_of
 from boardlift_transform.passes._base import BIT_EXACT, Pass, PassResult, rewrite_nodes
 
 SATURATES = frozenset("Conv Mul Div Add Sub ReduceMean ReduceSum Abs LeakyRelu AveragePool GlobalAveragePool".split())
 """Readers in front of which the calibrated threshold stays in force."""
 MOVES = frozenset("Transpose Reshape Slice MaxPool".split())
 """Readers that pass the integers on as they are: their own readers count."""
-SHARES = frozenset("Clip LeakyRelu PRelu".split())
-"""Makers with one threshold for what they read and what they give, which a Clip to -c..c behind them changes."""
+HOLDS = frozenset(
+    "Conv ConvTranspose Gemm MatMul Add Sub Neg Pow Relu Elu Floor Where Concat Pad Tile DepthToSpace Max Min MaxPool"
+    " AveragePool GlobalAveragePool GlobalMaxPool ReduceMean ReduceSum".split()
+)
+"""Makers behind which the threshold of a Clip to -c..c is taken; tables do not take it."""
 
 
 def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:
@@ -44,12 +47,14 @@ def saturates(value: ir.Value) -> bool:
     return all(n.op_type in SATURATES or (n.op_type in MOVES and all(saturates(o) for o in n.outputs)) for n in readers)
 
 
-def shares(value: ir.Value | None) -> bool:
-    """True when what makes the value, moves looked through, gives its own input the threshold of the value."""
+def holds(value: ir.Value | None) -> bool:
+    """True when what makes the value, moves looked through, takes the value's threshold for its own result."""
     maker = value.producer() if value is not None else None
-    if maker is None:
-        return False
-    return maker.op_type in SHARES or (maker.op_type in MOVES - {"MaxPool"} and shares(maker.inputs[0]))
+    if maker is None or maker.op_type in HOLDS:
+        return True
+    if maker.op_type == "Mul":  # one of two computed tensors may be fused to a table: Swish, Mish, Gelu
+        return any(is_constant(v) for v in maker.inputs)
+    return maker.op_type in MOVES and holds(maker.inputs[0])
 
 
 def _rewrite(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Value, str] | None:
@@ -60,7 +65,7 @@ def _rewrite(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Valu
     bottom, top = float(low.item()), float(high.item())
     if out.dtype not in (ir.DataType.FLOAT, None) or bottom not in (-top, 0.0):
         return None
-    if saturates(out) and (bottom == 0.0 or not shares(x)):
+    if saturates(out) and (bottom == 0.0 or holds(x)):
         return None
     shape, base = shape_of(out), node.name or "Clip"
     if bottom == 0.0:

@@ -45,7 +45,7 @@ def test_others_are_tables_of_their_own_and_stay(low: float | None, high: float 
     assert _run(low, high).operators == ["Clip"]
 
 
-@pytest.mark.parametrize("front", ["Clip", "LeakyRelu", "PRelu", "Turned LeakyRelu"])
+@pytest.mark.parametrize("front", ["Clip", "LeakyRelu", "PRelu", "Softplus", "Abs", "Turned LeakyRelu"])
 @pytest.mark.parametrize(("low", "split"), [(-0.5, True), (0.0, False)])
 def test_one_behind_a_table_of_one_threshold_becomes_two(front: str, low: float, split: bool) -> None:
     b = GraphBuilder(11)
