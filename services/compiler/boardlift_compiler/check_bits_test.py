@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from boardlift_compiler import check_bits as module
-from boardlift_compiler.check_bits import BitCheck, check_bits
+from boardlift_compiler.check_bits import BitCheck, check_bits, find_fragile
 from boardlift_compiler.read_bin import BinNode, BinTensor, CompiledModel
+from boardlift_compiler.read_model import ModelSummary, Node
 from boardlift_compiler.simulate_code import SimulatorError
 from boardlift_compiler.simulate_outcome import SimulateOutcome
 from boardlift_compiler.spec import CompileSpec
@@ -21,8 +22,8 @@ NODE = BinNode("sub0", "BPU", ("x",), ("y",))
 class Simulator:
     """Doubles its input and knows how many runs went at the same time."""
 
-    def __init__(self, pause_s: float = 0.0, fails_at: int = -1) -> None:
-        self.pause_s, self.fails_at = pause_s, fails_at
+    def __init__(self, pause_s: float = 0.0, fails_at: int = -1, aborted: bool = False) -> None:
+        self.pause_s, self.fails_at, self.aborted = pause_s, fails_at, aborted
         self.running = self.most = self.ended = self.started = 0
 
     async def __call__(self, toolchain: Any, folder: Any, code: Any, node: str, inputs: Any, outputs: Any) -> list[Any]:
@@ -34,7 +35,7 @@ class Simulator:
             # Later samples end first: the order of the answers must not depend on it.
             await asyncio.sleep(self.pause_s / number)
             if number == self.fails_at:
-                raise SimulatorError("hbdk-sim ended with 2")
+                raise SimulatorError("hbdk-sim ended with 2", aborted=self.aborted)
         finally:
             self.running -= 1
         self.ended += 1
@@ -45,7 +46,9 @@ class Simulator:
 def check(folder, monkeypatch):
     """Check made-up tensors by a made-up simulator."""
 
-    async def run(simulator: Simulator, tensors: dict[str, Any], count: int, lanes: int = 1, batch: int = 1) -> Any:
+    async def run(
+        simulator: Simulator, tensors: dict[str, Any], count: int, lanes: int = 1, batch: int = 1, fragile: str = ""
+    ) -> Any:
         monkeypatch.setattr(module, "simulate_node", simulator)
         shape = (batch, 1, 2, 2)
         compiled = CompiledModel(
@@ -55,7 +58,8 @@ def check(folder, monkeypatch):
         np.savez(folder.path / "tensors.npz", **{f"t{list(borders).index(k)}": v for k, v in tensors.items()})
         outcome = SimulateOutcome()
         steps: list[tuple[int, int]] = []
-        bits = BitCheck(None, compiled, {}, CompileSpec(), folder, borders, count, asyncio.Semaphore(lanes))  # type: ignore[arg-type]
+        room = asyncio.Semaphore(lanes)
+        bits = BitCheck(None, compiled, {}, CompileSpec(), folder, borders, count, room, fragile)  # type: ignore[arg-type]
         await check_bits(bits, outcome, lambda step, fraction, done, total: steps.append((done, total)))
         return outcome, steps
 
@@ -107,3 +111,26 @@ async def test_a_simulator_that_fails_stops_the_others_and_is_the_failure(check)
     outcome, _ = await check(simulator, {"x": samples(6), "y": samples(6) * 2}, 6, lanes=2)
     assert outcome.failure is not None and outcome.failure.code == "SIMULATION_FAILED"
     assert simulator.running == 0 and simulator.started < 6
+
+
+@pytest.mark.parametrize(
+    ("fragile", "aborted", "code", "subject"),
+    [
+        ("top", True, "COMPILED_CODE_ABORTS", "top"),
+        ("top", False, "SIMULATION_FAILED", "sub0"),
+        ("", True, "SIMULATION_FAILED", "sub0"),
+    ],
+)
+async def test_code_that_is_known_to_die_is_named(check, fragile, aborted, code, subject):
+    simulator = Simulator(fails_at=1, aborted=aborted)
+    outcome, _ = await check(simulator, {"x": samples(2), "y": samples(2) * 2}, 2, fragile=fragile)
+    assert outcome.failure is not None
+    assert (outcome.failure.code, outcome.failure.subject) == (code, subject)
+
+
+def test_only_nodes_on_the_bpu_are_fragile():
+    nodes = [
+        Node(n, t, "", (), ()) for n, t in (("a", "Gather"), ("b", "HzQuantizedTopK"), ("c", "Gather"), ("d", "Add"))
+    ]
+    compiled = CompiledModel("m", (NODE, BinNode("c", "Gather", (), ())), {}, b"", {})
+    assert find_fragile(compiled, ModelSummary(8, {}, "g", (), (), tuple(nodes), {})) == "a, b"

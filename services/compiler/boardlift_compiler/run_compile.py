@@ -12,10 +12,11 @@ from boardlift_compiler.detect_fallbacks import find_fallbacks, placement_reason
 from boardlift_compiler.explain_failure import StageFailure, explain_run, make_failure
 from boardlift_compiler.find_coarse_lookups import find_coarse_lookups
 from boardlift_compiler.find_drowned_scores import find_drowned_scores
-from boardlift_compiler.find_quantisation_loss import find_quantisation_loss
+from boardlift_compiler.find_quantisation_loss import LOW, find_quantisation_loss
 from boardlift_compiler.find_uncalibrated import find_uncalibrated
 from boardlift_compiler.findings import Finding
 from boardlift_compiler.foresee import BORDER_CODES, foresee
+from boardlift_compiler.measure_parting import measure_parting, not_compared
 from boardlift_compiler.name_crash import name_crash
 from boardlift_compiler.name_graph import neutral_graph_name, sort_constants
 from boardlift_compiler.parse_log import LogFacts, ParseError
@@ -120,7 +121,24 @@ async def compile_model(
     await asyncio.to_thread(_collect, run, folder, outcome, model, data)
     gather = collect_log if outcome.failure else collect_files
     outcome.files = await asyncio.to_thread(gather, folder, Scrubber(folder.path, toolchain.root))
+    if outcome.failure is None and data is not None:
+        outcome.findings += await _parting(toolchain, outcome, data, folder, hooks)
     return outcome
+
+
+async def _parting(
+    toolchain: Toolchain, outcome: CompileOutcome, data: CalibrationSet, folder: RunFolder, hooks: Hooks
+) -> list[Finding]:
+    """Compare the three models that the tool left."""
+    files = outcome.files
+    models = {"float": files.get("optimized_float_model.onnx"), "calibrated": files.get("calibrated_model.onnx"),
+              "quantized": outcome.quantized_model}  # fmt: skip
+    found = {name: path for name, path in models.items() if path is not None}
+    if len(found) < len(models):
+        missing = ", ".join(sorted(set(models) - set(found)))
+        return [not_compared(f"the build left no {missing} model")]
+    told = {row.output for row in outcome.facts.outputs if row.cosine < LOW}
+    return await measure_parting(toolchain, found, data, told, folder, hooks.launcher)
 
 
 def prepare_run(

@@ -19,13 +19,14 @@ import numpy as np
 import numpy.typing as npt
 from boardlift_servicekit.tool import ToolCommand, run_tool
 
-from boardlift_compiler.check_bits import BitCheck, check_bits, find_borders
+from boardlift_compiler.check_bits import BitCheck, check_bits, find_borders, find_fragile
 from boardlift_compiler.compare_outputs import (
     ShapeMismatchError,
     compare_output,
 )
 from boardlift_compiler.convert_images import to_quantized_input
 from boardlift_compiler.explain_failure import StageFailure, make_failure
+from boardlift_compiler.find_far_outputs import describe_far_output
 from boardlift_compiler.find_lost_channels import describe_lost_channels
 from boardlift_compiler.find_saturation import describe_saturation
 from boardlift_compiler.findings import Finding
@@ -117,7 +118,15 @@ async def simulate_model(
         _compare_reference(inputs, outcome)
     if outcome.failure is None and inputs.bit_samples >= 0:
         check = BitCheck(
-            toolchain, compiled, samples, inputs.spec, folder, borders, bit_samples_of(inputs), inputs.lanes
+            toolchain,
+            compiled,
+            samples,
+            inputs.spec,
+            folder,
+            borders,
+            bit_samples_of(inputs),
+            inputs.lanes,
+            find_fragile(compiled, quantized),
         )
         await check_bits(check, outcome, on_progress)
     return outcome
@@ -191,7 +200,9 @@ def _compare_reference(inputs: SimulateInputs, outcome: SimulateOutcome) -> None
             return
         outcome.outputs = [compare_output(n, got[n], reference[n]) for n in names]
         outcome.findings += [f for n in names for f in describe_lost_channels(n, got[n], reference[n])]
-        outcome.findings += [f for n in names for f in describe_saturation(n, got[n], reference[n])]
+        for name in names:
+            saturated = describe_saturation(name, got[name], reference[name])
+            outcome.findings += saturated or describe_far_output(name, got[name], reference[name])
         # An output that nothing was compared with is not proven: the variant fails by default.
         for code, missing, text in (
             ("OUTPUT_WITHOUT_REFERENCE", sorted(set(got) - set(reference)), "There is no float reference for output"),

@@ -65,6 +65,8 @@ async def test_what_the_tool_drops_fails_by_name(toolchain, put, tmp_path, model
 async def test_fewer_samples_read_than_given_fail(toolchain, put, tmp_path, models):
     async def lose_one(command, on_line):
         samples = sorted(command.cwd.glob("calibration0_*/*"))
+        if "makertbin" not in command.argv:
+            return await run_tool(command, on_line)
         assert len(samples) == 8
         samples[-1].unlink()
         return await run_tool(command, on_line)

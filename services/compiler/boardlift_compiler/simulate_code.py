@@ -17,11 +17,18 @@ from boardlift_compiler.toolchain import Toolchain, tool_environment
 
 Array = npt.NDArray[np.generic]
 TRACE = re.compile(r"-+ ?Stack Trace|/\S+\[0x[0-9a-f]+\]|/\S+\(\S*\)\[0x[0-9a-f]+\]", re.IGNORECASE)
+ABORTED = (134, -6)
+"""Exit codes of a program that SIGABRT ended, through a shell and without one."""
 DUMP = re.compile(r"hbdk_output(\d+)_(?:feature_)?(.*?)_?elem_int\.txt", re.DOTALL)
 
 
 class SimulatorError(Exception):
     """The simulator refused or crashed; the message holds its last lines."""
+
+    def __init__(self, message: str, *, aborted: bool = False) -> None:
+        """Carry whether it ended itself by SIGABRT."""
+        super().__init__(message)
+        self.aborted = aborted
 
 
 def parse_dump(text: str) -> npt.NDArray[np.int64]:
@@ -101,7 +108,8 @@ async def simulate_node(
         command = ToolCommand(argv, cwd=work, environment=tool_environment(toolchain.root, folder), timeout_s=timeout_s)
         result = await run_tool(command)
         if result.exit_code != 0:
-            raise SimulatorError(f"hbdk-sim ended with {result.exit_code}: {last_words(result.last_lines)}"[:1000])
+            text = f"hbdk-sim ended with {result.exit_code}: {last_words(result.last_lines)}"[:1000]
+            raise SimulatorError(text, aborted=result.exit_code in ABORTED)
         files = find_dumps([f.name for f in (work / "out").iterdir()], outputs)
         return [parse_dump((work / "out" / f).read_text(encoding="utf-8", errors="replace")) for f in files]
     finally:

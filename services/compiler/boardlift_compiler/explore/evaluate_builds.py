@@ -19,10 +19,10 @@ from boardlift_compiler.convert_images import to_quantized_input
 from boardlift_compiler.explain_failure import StageFailure, make_failure
 from boardlift_compiler.explore.judge import Errors, GoalError, measure_outputs
 from boardlift_compiler.explore.remember import Memory, digest_of
-from boardlift_compiler.explore.run_vendor import run_vendor_program
 from boardlift_compiler.prepare_calibration import RefusedError, read_samples
 from boardlift_compiler.read_model import ModelUnreadableError, read_model
 from boardlift_compiler.run_folder import RunFolder, run_folder
+from boardlift_compiler.run_vendor import run_vendor_program
 from boardlift_compiler.spec import CompileSpec
 from boardlift_compiler.toolchain import Toolchain
 

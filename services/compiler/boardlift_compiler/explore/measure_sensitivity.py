@@ -30,9 +30,9 @@ from boardlift_compiler.explore.judge import Errors, Goal, judge
 from boardlift_compiler.explore.list_candidates import apply_plan, without_precision
 from boardlift_compiler.explore.load_forms import Form
 from boardlift_compiler.explore.remember import Memory, digest_of
-from boardlift_compiler.explore.run_vendor import run_vendor_program
 from boardlift_compiler.explore.sample_sets import count_samples, pack_samples, spread
 from boardlift_compiler.run_folder import RunFolder, run_folder
+from boardlift_compiler.run_vendor import run_vendor_program
 from boardlift_compiler.spec import CompileSpec
 
 PROGRAM = "measure_layers.py"

@@ -10,6 +10,7 @@ from boardlift_servicekit.tool import ToolCommand, run_tool
 
 from boardlift_compiler.explain_failure import StageFailure, make_failure
 from boardlift_compiler.run_folder import RunFolder
+from boardlift_compiler.run_mapper import Launcher
 from boardlift_compiler.run_simulation import toolchain_side
 from boardlift_compiler.toolchain import Toolchain, tool_environment
 
@@ -24,6 +25,7 @@ async def run_vendor_program(
     request: Mapping[str, object],
     folder: RunFolder,
     on_message: Callable[[Answer], None] = lambda message: None,
+    launcher: Launcher = run_tool,
 ) -> Answer | StageFailure:
     """Run a program of ``toolchain_side`` and return its result, or why there is none.
 
@@ -33,6 +35,7 @@ async def run_vendor_program(
         request: What it shall do; paths in it lie in the run folder or the artifact store.
         folder: Run folder; the request is written to it.
         on_message: Called with every other line, such as ``{"progress": [1, 9]}``.
+        launcher: How the program is started.
     """
     path = folder.path / f"{program}.json"
     answer_path = folder.path / f"{program}.answer.json"
@@ -61,7 +64,7 @@ async def run_vendor_program(
         environment=tool_environment(toolchain.root, folder),
         timeout_s=TIMEOUT_S,
     )
-    ended = await run_tool(command, on_line)
+    ended = await launcher(command, on_line)
     if done:
         return json.loads(answer_path.read_text(encoding="utf-8"))
     text = errors[-1] if errors else "\n".join(ended.last_lines[-5:])
