@@ -17,6 +17,7 @@ from boardlift._connected import Connected
 from boardlift._external_data import find_external_files
 from boardlift._model_inputs import read_input_shapes, read_outputs
 from boardlift._requests import Model
+from boardlift._threaded import close_after
 from boardlift.errors import BoardliftError, InvalidInputError, from_rpc_error
 from boardlift.models import Artifact
 from boardlift.v1 import artifact_pb2
@@ -39,7 +40,7 @@ class Store(Connected):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        close_after(kind, self.close)
 
     def push(self, path: Path | str, name: str = "") -> Artifact:
         """Store a file on the server; instant when it is known there, and goes on where an earlier try broke.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from boardlift import _convert
 from boardlift._external_data import find_external_files
 from boardlift._requests import Model, model_source, to_ref
 from boardlift._store import Store, convert_error
+from boardlift._threaded import close_after, in_thread
 from boardlift.connection import DEFAULT_AGENT, Connection
 from boardlift.errors import BoardliftError, InternalError, UnsupportedError
 from boardlift.models import Artifact, LogLine, Progress, ServerInfo
@@ -90,7 +91,7 @@ class StageClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        close_after(kind, self.close)
 
     def list_passes(self) -> transform_pb2.ListPassesResponse:
         """Return the passes there are."""
@@ -200,10 +201,14 @@ class StageClient:
         """Follow a stage to its result; leaving early (Ctrl-C) has the service stop its tool."""
         execution = f"cli-{uuid.uuid4().hex}"
         metadata = (*self._ways[service].metadata(), ("x-execution-id", execution))
-        call = None
-        try:  # around the start as well: the service may be at work before this thread goes on
-            call = method(request, timeout=STAGE_TIMEOUT_S, metadata=metadata)
-            for message in call:
+        calls: list[Any] = []
+
+        def messages() -> Iterator[Any]:
+            calls.append(method(request, timeout=STAGE_TIMEOUT_S, metadata=metadata))
+            yield from calls[0]
+
+        try:
+            for message in in_thread(messages()):
                 kind = message.WhichOneof("event")
                 if kind == "result":
                     return message.result
@@ -217,7 +222,7 @@ class StageClient:
             self._cancel_execution(service, execution)
             raise
         finally:
-            if call is not None:
+            for call in calls:
                 call.cancel()
         raise InternalError("The service ended its answer without a result.", reason="NO_RESULT", remedy="Try again.")
 

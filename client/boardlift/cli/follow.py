@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from boardlift._job import Job
+from boardlift._threaded import in_thread
 from boardlift.cli.job_view import JobView, Row
 from boardlift.cli.output import printable, seconds_text
 from boardlift.cli.session import Session
@@ -30,33 +31,41 @@ _MARKS = {"waiting": "·", "running": "▶", "succeeded": "✓", "failed": "✗"
 _COLOURS = {"running": "cyan", "succeeded": "green", "failed": "bold red", "cancelled": "yellow"}
 
 
-def follow(session: Session, job: Job, timeout_s: float | None = None) -> JobInfo | None:
+def follow(session: Session, job: Job, timeout_s: float | None = None, heading: str = "") -> JobInfo | None:
     """Show a job until it ends and return it; None when the user detached.
+
+    Args:
+        session: Where and how to print.
+        job: The job.
+        timeout_s: How long to follow it.
+        heading: Printed first; from then on Ctrl-C is about the job.
 
     Raises:
         DeadlineError: `timeout_s` passed.
     """
     with _signals_interrupt():
         try:
+            if heading:
+                session.output.note(heading)
             _show(session, job, timeout_s)
         except KeyboardInterrupt:
             if session.interactive and _ask(job) == "detach":
                 session.output.note(f"Detached; the job goes on. Follow it again: boardlift jobs watch {job.id}")
                 return None
-            _cancel(session, job)
+            return _cancel(session, job)
     return job.refresh()
 
 
 def _show(session: Session, job: Job, timeout_s: float | None) -> None:
     view, output = JobView(), session.output
     if not sys.stderr.isatty() or session.json:
-        for event in job.events(timeout=timeout_s):
+        for event in in_thread(job.events(timeout=timeout_s)):
             for line in view.update(event):
                 output.note(line)
         return
     screen = _Screen(view)
     with Live(screen, console=Console(file=sys.stderr), refresh_per_second=4, transient=False):
-        for event in job.events(timeout=timeout_s):
+        for event in in_thread(job.events(timeout=timeout_s)):
             view.update(event)
 
 
@@ -72,12 +81,13 @@ def _ask(job: Job) -> str:
     return "cancel"
 
 
-def _cancel(session: Session, job: Job) -> None:
+def _cancel(session: Session, job: Job) -> JobInfo:
     session.output.note(f"Cancelling {job.id} ...")
     job.cancel()
     with contextlib.suppress(KeyboardInterrupt, BoardliftError):
-        for _ in job.events(timeout=CANCEL_PATIENCE_S):
+        for _ in in_thread(job.events(timeout=CANCEL_PATIENCE_S)):
             pass
+    return job.refresh()
 
 
 @contextlib.contextmanager

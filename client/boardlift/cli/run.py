@@ -81,16 +81,15 @@ def run(session: Session, model: Path, variants: tuple[str, ...], gates: tuple[s
         job = client.run(pushed, dataset, parsed, options=replace(options, command=clean_command(sys.argv[1:])))
         if given["detach"]:
             return detached(session, job)
-        session.output.note(f"job {job.id}")
-        code = finish(session, job, given["timeout"])
+        code = finish(session, job, given["timeout"], heading=f"job {job.id}")
         if given["out"]:
             save_files(session, job, given["out"])
         return code
 
 
-def finish(session: Session, job: Job, timeout_s: float | None) -> int:
+def finish(session: Session, job: Job, timeout_s: float | None, heading: str = "") -> int:
     """Follow a job to its end, print it, and return the exit code."""
-    info = follow(session, job, timeout_s)
+    info = follow(session, job, timeout_s, heading)
     if info is None:
         return UNDECIDED
     if session.json:
