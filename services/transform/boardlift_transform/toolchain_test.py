@@ -83,6 +83,7 @@ CPU_CASES = {
     "Min": between_convs("Min", np.float32(0.7)),
     "ReduceMaxHW": between_convs("ReduceMax", axes=[2, 3]),
     "ReduceMean3": between_convs("ReduceMean", axes=[1, 2, 3]),
+    **{f"{op}HW": between_convs(op, axes=[2, 3]) for op in ("ReduceSum", "ReduceL1", "ReduceL2")},
     "ReduceMin": between_convs("ReduceMin", axes=[2]),
     "TileHW": between_convs("Tile", [1, 1, 2, 2]),
     "ReverseSlice": between_convs("Slice", [-1], [-(1 << 62)], [3], [-1]),

@@ -1,9 +1,10 @@
 """Reduce over one axis at a time where the tool takes only that.
 
-Before -> After: `ReduceMax(x, axes [2,3])` -> `ReduceMax(ReduceMax(x, 3), 2)`; the same for ReduceMean and ReduceSum
-over three or more axes, and ReduceSumSquare -> `ReduceSum(x * x)`; axes `[-1, -2]` -> `[2, 3]`.
-Why: ReduceMax over H and W, ReduceMean over three axes and ReduceSumSquare run on the CPU, single axes on the BPU; so
-does a ReduceMean whose two axes do not ascend (five islands in a mobilenet as torch's new exporter writes it).
+Before -> After: `ReduceMax(x, axes [2,3])` -> `ReduceMax(ReduceMax(x, 3), 2)`; the same for ReduceSum, ReduceL1 and
+ReduceL2, for ReduceMean over three or more axes; ReduceSumSquare -> `ReduceSum(x * x)`; axes `[-1, -2]` -> `[2, 3]`.
+Why: all of these but ReduceMean over H and W run on the CPU, single axes on the BPU: an island per block of ConvNeXt v2
+and XCiT, and in the mean that JAX writes as a sum and a division. So does a ReduceMean whose two axes do not ascend
+(five islands in a mobilenet as torch's new exporter writes it).
 Exactness: bit-exact for maxima, float rounding for sums.
 """
 
@@ -17,7 +18,7 @@ import onnx_ir as ir
 from boardlift_transform.edit_graph import Editor, attribute, shape_of
 from boardlift_transform.passes._base import ROUNDING, Pass, PassResult, rewrite_nodes
 
-_LIMITS = {"ReduceMax": 1, "ReduceMean": 2, "ReduceSum": 2, "ReduceSumSquare": 0}
+_LIMITS = {"ReduceMax": 1, "ReduceMean": 2, "ReduceSum": 1, "ReduceSumSquare": 0, "ReduceL1": 1, "ReduceL2": 1}
 
 
 def apply(model: ir.Model, parameters: Mapping[str, Any]) -> PassResult:

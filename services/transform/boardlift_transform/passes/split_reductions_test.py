@@ -10,6 +10,9 @@ CASES = [
     ("ReduceMean", [1, 2, 3], 3),
     ("ReduceSum", [-1, 1, 2], 3),
     ("ReduceSumSquare", [1], 1),
+    ("ReduceSum", [2, 3], 2),
+    ("ReduceL1", [2, 3], 2),
+    ("ReduceL2", [1, 2], 2),
 ]
 
 
