@@ -179,7 +179,7 @@ def _node_findings(spec: CompileSpec, facts: LogFacts, reasons: Mapping[str, str
 def _int16_remedy(reason: str) -> str:
     if "input channels" in reason or "leaves the BPU" in reason:
         return "Split the head into parts of at most 256 input channels (transform pass split-wide-head)."
-    return "Accept int8 for this node, or rewrite it as a convolution."
+    return op_truth.int16_form(reason) or "Accept int8 for this node, or rewrite it as a convolution."
 
 
 def _hidden_cpu_findings(facts: LogFacts, cpu_ops: Mapping[str, str], names: set[str]) -> list[Finding]:

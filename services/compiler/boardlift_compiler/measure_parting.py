@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,6 @@ async def measure_parting(
     toolchain: Toolchain,
     models: Mapping[str, Path],
     data: CalibrationSet,
-    told: Collection[str],
     folder: RunFolder,
     launcher: Launcher,
 ) -> list[Finding]:
@@ -42,7 +41,6 @@ async def measure_parting(
         toolchain: The installed toolchain.
         models: ONNX files under ``float``, ``calibrated`` and ``quantized``.
         data: Calibration samples in training form; the first few are taken.
-        told: Outputs whose loss something else has told.
         folder: Run folder.
         launcher: How the program is started.
     """
@@ -61,7 +59,7 @@ async def measure_parting(
         return [not_compared(" ".join(answer.evidence)[:300])]
     outputs = [OutputGap(**row) for row in answer["outputs"]]
     nodes = [NodeGap(**{**row, "inputs": tuple(row["inputs"])}) for row in answer["nodes"]]
-    return find_parting(outputs, nodes, told)
+    return find_parting(outputs, nodes)
 
 
 def not_compared(why: str) -> Finding:

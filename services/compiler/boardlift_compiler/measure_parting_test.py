@@ -60,5 +60,5 @@ async def test_a_program_that_fails_is_said(toolchain, tmp_path, monkeypatch):
     data = CalibrationSet({"x": np.zeros((2, 1, 4, 6, 8), np.float32)}, spec, 2, ())
     (tmp_path / "m.onnx").write_bytes(clipped(0.8, (-1.0, 1.0)).SerializeToString())
     with run_folder(tmp_path / "runs") as folder:
-        found = await measure_parting(toolchain, {"float": tmp_path / "m.onnx"}, data, (), folder, None)
+        found = await measure_parting(toolchain, {"float": tmp_path / "m.onnx"}, data, folder, None)
     assert found == [not_compared("no such kernel")] and found[0].code == "INTEGERS_NOT_COMPARED"

@@ -35,7 +35,18 @@ ALWAYS_CPU = frozenset(
 """Operators that always run on the CPU (an island: two BPU subgraphs instead of one)."""
 
 INT8_ONLY = frozenset({"ConvTranspose", "Resize", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"})
-"""Operators that stay in int8 when int16 is asked for all nodes."""
+"""Operators that stay in int8 when int16 is asked for all nodes; some have a form of other operators that does not."""
+
+INT16_FORMS = {
+    "ConvTranspose": ("shuffle-conv-transpose", "of stride 1 and 2, up to 65536 elements"),
+    "AveragePool": ("keep-int16", "as a depthwise Conv"),
+    "GlobalAveragePool": ("keep-int16", "as one ReduceMean per axis"),
+    "GlobalMaxPool": ("keep-int16", "as one ReduceMax per axis"),
+    "Resize": ("settle-resize", "where it goes down by a whole factor"),
+    "Conv with dilation": ("undilate-conv", "with zeros between the taps"),
+    "MatMul of two computed tensors": ("matmul-to-products", "up to 32768 products"),
+}
+"""What stays in int8 -> (transform pass that writes it in a form that stays int16, which of them it takes)."""
 
 WIDE_HEAD_INPUTS = 256
 """A Conv or Gemm that leaves the BPU directly goes back to int8 above this many input channels."""
@@ -171,6 +182,14 @@ def stays_int8(node: Node, model: ModelSummary) -> str:
     if node.op_type == "MatMul" and not any(i in model.weights for i in node.inputs):
         return "MatMul of two computed tensors has no int16 form on this chip"
     return _wide_head(node, model)
+
+
+def int16_form(reason: str) -> str:
+    """Return the advice for a reason of :func:`stays_int8`; empty when no pass has another form."""
+    for what, (pass_id, which) in INT16_FORMS.items():
+        if f" {what} has no int16 form" in f" {reason}":
+            return f"The transform pass {pass_id} has a form that stays int16, {which}; transform with precision int16."
+    return ""
 
 
 def _wide_head(node: Node, model: ModelSummary) -> str:

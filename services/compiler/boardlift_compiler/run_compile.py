@@ -12,7 +12,7 @@ from boardlift_compiler.detect_fallbacks import find_fallbacks, placement_reason
 from boardlift_compiler.explain_failure import StageFailure, explain_run, make_failure
 from boardlift_compiler.find_coarse_lookups import find_coarse_lookups
 from boardlift_compiler.find_drowned_scores import find_drowned_scores
-from boardlift_compiler.find_quantisation_loss import LOW, find_quantisation_loss
+from boardlift_compiler.find_quantisation_loss import find_quantisation_loss
 from boardlift_compiler.find_uncalibrated import find_uncalibrated
 from boardlift_compiler.findings import Finding
 from boardlift_compiler.foresee import BORDER_CODES, foresee
@@ -122,8 +122,17 @@ async def compile_model(
     gather = collect_log if outcome.failure else collect_files
     outcome.files = await asyncio.to_thread(gather, folder, Scrubber(folder.path, toolchain.root))
     if outcome.failure is None and data is not None:
-        outcome.findings += await _parting(toolchain, outcome, data, folder, hooks)
+        parting = await _parting(toolchain, outcome, data, folder, hooks)
+        known = any(f.code in ("INTEGERS_PART", "QUANTISATION_LOSS") for f in parting)
+        outcome.findings += parting if known else [*parting, *_vendor_loss(outcome)]
+    elif outcome.failure is None:
+        outcome.findings += _vendor_loss(outcome)
     return outcome
+
+
+def _vendor_loss(outcome: CompileOutcome) -> list[Finding]:
+    """Return the loss by the tool's own cosines, for what our comparison does not tell."""
+    return find_quantisation_loss(outcome.facts.outputs, outcome.quantization)
 
 
 async def _parting(
@@ -137,8 +146,7 @@ async def _parting(
     if len(found) < len(models):
         missing = ", ".join(sorted(set(models) - set(found)))
         return [not_compared(f"the build left no {missing} model")]
-    told = {row.output for row in outcome.facts.outputs if row.cosine < LOW}
-    return await measure_parting(toolchain, found, data, told, folder, hooks.launcher)
+    return await measure_parting(toolchain, found, data, folder, hooks.launcher)
 
 
 def prepare_run(
@@ -205,7 +213,6 @@ def _collect(
     outcome.findings += named_warnings(run.facts, {f.subject for f in outcome.findings})
     outcome.findings += find_coarse_lookups(run.facts.nodes, outcome.quantization)
     outcome.findings += find_drowned_scores(outcome.quantization)
-    outcome.findings += find_quantisation_loss(run.facts.outputs, outcome.quantization)
     for line in run.facts.errors:
         outcome.findings.append(Finding("TOOL_PRINTED_ERROR", "warning", line[:300]))
 
