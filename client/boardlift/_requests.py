@@ -12,28 +12,13 @@ from typing import Any
 
 from boardlift._check_names import check_forms, check_gate_outputs, check_input_names
 from boardlift._measurement import perf_spec
+from boardlift._model import Model as Model
 from boardlift.errors import InvalidInputError
 from boardlift.models import Artifact, Gate, InputFormat, Variant
 from boardlift.v1 import artifact_pb2, compiler_pb2, job_pb2, toolchain_pb2, transform_pb2
 
 PRESETS = ("int8", "int16", "mixed", "auto", "fast-perf")
 _VARIANT_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model on the server: its file and the weight files it keeps outside itself."""
-
-    artifact: Artifact
-    """The ONNX file."""
-    external: tuple[Artifact, ...] = ()
-    """Weight files; `name` is the name the model spells."""
-    name: str = ""
-    """File name as the user knows it."""
-    inputs: tuple[str, ...] = ()
-    """Names of what the file takes; empty when they are not known."""
-    outputs: tuple[str, ...] = ()
-    """Names of what the file gives; empty when they are not known."""
 
 
 @dataclass(frozen=True)
