@@ -2,7 +2,8 @@
 
 The tool leaves three models: float, calibrated (float that rounds where the integers will) and quantised (integers).
 Its own cosine compares the first two, so what it gets wrong behind calibration shows nowhere. On 238 builds of random
-networks (simulated) the integers were at most 5 dB behind where they were right, and 9 to 46 dB where they were not.
+networks (simulated) the integers were at most 5 dB behind where they were right, and 9 to 46 dB where they were not; on a
+public voice detector 6 dB, by the table of its Sqrt.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from boardlift_compiler.findings import Finding
 
 NEAR_DB = 30.0
 """Signal to noise of an output, quantised against float, from which nothing is said."""
-BEHIND_DB = 6.0
+BEHIND_DB = 8.0
 """How far the quantised model may be behind the calibrated one."""
 LOSS_DB = 17.0
 """Signal to noise of an output, calibrated against float, below which the loss is named: cosine 0.99 without a mean."""

@@ -23,7 +23,7 @@ def test_integers_that_part_are_an_error_at_the_node_of_the_largest_fall_in_fron
 
 
 @pytest.mark.parametrize(
-    ("calibrated", "quantized"), [(37.0, 31.5), (25.0, 19.5), (60.0, 30.5), (None, 3.0), (30.0, None)]
+    ("calibrated", "quantized"), [(37.0, 31.5), (25.0, 18.5), (60.0, 30.5), (None, 3.0), (30.0, None)]
 )
 def test_near_outputs_and_roundings_of_one_size_are_fine(calibrated: float | None, quantized: float | None) -> None:
     assert find_parting([gap(calibrated, quantized)], CHAIN) == []
