@@ -2,8 +2,8 @@
 
 The tool leaves three models: float, calibrated (float that rounds where the integers will) and quantised (integers).
 Its own cosine compares the first two, so what it gets wrong behind calibration shows nowhere. On 238 builds of random
-networks (simulated) the integers were at most 5 dB behind where they were right, and 9 to 46 dB where they were not; on a
-public voice detector 6 dB, by the table of its Sqrt.
+networks (simulated) the integers were at most 5 dB behind where they were right, and 9 to 46 dB where they were not;
+on a public voice detector 6 dB, by the table of its Sqrt.
 """
 
 from __future__ import annotations
