@@ -22,6 +22,17 @@ def test_integers_that_part_are_an_error_at_the_node_of_the_largest_fall_in_fron
     assert "11.0 dB" in found.message and "37.0 dB" in found.message
 
 
+@pytest.mark.parametrize(("sqrt_db", "severity"), [(31.0, "warning"), (16.4, "error")])
+def test_a_coarse_table_is_no_wrong_operator(sqrt_db: float, severity: str) -> None:
+    nodes = [
+        NodeGap("conv", "Conv", ("x", "w"), "a", 60.0, 60.0),
+        NodeGap("root", "Sqrt", ("a",), "b", 50.0, sqrt_db),
+        NodeGap("head", "Conv", ("b", "v"), "c", 27.0, sqrt_db - 9.0),
+    ]
+    (found,) = find_parting([gap(27.0, 11.6, source="c")], nodes)
+    assert (found.code, found.severity, found.subject) == ("INTEGERS_PART", severity, "root")
+
+
 @pytest.mark.parametrize(
     ("calibrated", "quantized"), [(37.0, 31.5), (25.0, 18.5), (60.0, 30.5), (None, 3.0), (30.0, None)]
 )
