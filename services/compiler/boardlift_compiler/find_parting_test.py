@@ -22,6 +22,11 @@ def test_integers_that_part_are_an_error_at_the_node_of_the_largest_fall_in_fron
     assert "11.0 dB" in found.message and "37.0 dB" in found.message
 
 
+def test_an_output_that_still_has_its_signal_is_a_warning() -> None:
+    (found,) = find_parting([gap(49.0, 23.7)], CHAIN)
+    assert (found.code, found.severity, found.subject) == ("INTEGERS_PART", "warning", "mean")
+
+
 @pytest.mark.parametrize(("sqrt_db", "severity"), [(31.0, "warning"), (16.4, "error")])
 def test_a_coarse_table_is_no_wrong_operator(sqrt_db: float, severity: str) -> None:
     nodes = [
