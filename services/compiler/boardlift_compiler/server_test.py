@@ -319,6 +319,19 @@ async def test_the_end_of_the_service_is_the_end_of_its_tools(tmp_path, toolchai
         process.wait()
 
 
+async def refuses(client: Client, within_s: float = 10.0) -> None:
+    """Wait until a service takes no calls: a signal is heard a moment after it was sent."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        try:
+            await client.stub.DescribeToolchain(compiler_pb2.DescribeToolchainRequest(), timeout=5)
+        except grpc.aio.AioRpcError as error:
+            assert error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("the service still takes calls")
+
+
 @toolchain_test
 async def test_a_service_that_is_told_to_stop_ends_what_it_has_begun_and_takes_nothing_new(tmp_path, toolchain, models):
     process, address = launch(tmp_path, toolchain.root, grace_s=60)
@@ -328,6 +341,7 @@ async def test_a_service_that_is_told_to_stop_ends_what_it_has_begun_and_takes_n
         call = client.stub.CompileModel(compile_request(ref, samples))
         await call.read()
         process.send_signal(signal.SIGTERM)
+        await refuses(client)
         while (event := await call.read()) and event.WhichOneof("event") != "result":
             late = client.stub.CompileModel(compile_request(ref, samples, preset="int16"))
             with pytest.raises(grpc.aio.AioRpcError) as caught:
