@@ -190,7 +190,7 @@ STEPS: tuple[Step, ...] = (
     Step(
         "unroll-recurrent",
         "the tool has no RNN",
-        lambda a: _has(_UNROLLED)(a),
+        _has(_UNROLLED),
         lambda _: {"operators": sorted(_UNROLLED)},
     ),
     Step("wire-gru-state", "the tool dies on a GRU whose state is not read"),
