@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,7 +60,9 @@ def test_a_recurrent_policy_keeps_the_batch_where_it_is_asked_for(
     b.output("action", ["batch", 3])
     b.output("r_1", [1, "batch", 8])
     assert transform(b.model()).proof.batch == "literal"
-    monkeypatch.setattr(plan, "_UNROLLED", frozenset(GATES))
+    all_of_them = {"when": lambda _: True, "parameters": lambda _: {"operators": sorted(GATES)}}
+    steps = [replace(step, **all_of_them) if step.id == "unroll-recurrent" else step for step in plan.STEPS]
+    monkeypatch.setattr(plan, "STEPS", tuple(steps))
     result = transform(b.model())
     assert result.proof.batch == "proven"
     assert not {n.op_type for n in result.model.graph.node} & set(GATES)
