@@ -10,14 +10,13 @@ so each piece of compiled code is judged alone and a mismatch is located at its 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from boardlift_servicekit.tool import ToolCommand, run_tool
+from boardlift_servicekit.tool import run_tool
 
 from boardlift_compiler.check_bits import BitCheck, check_bits, find_borders, find_fragile
 from boardlift_compiler.compare_outputs import (
@@ -35,13 +34,16 @@ from boardlift_compiler.read_bin import BinUnreadableError, read_bin
 from boardlift_compiler.read_model import ModelSummary, ModelUnreadableError, read_model
 from boardlift_compiler.run_folder import RunFolder
 from boardlift_compiler.run_mapper import Launcher
+from boardlift_compiler.run_vendor import Answer, run_vendor_program
 from boardlift_compiler.simulate_outcome import SimulateOutcome
 from boardlift_compiler.spec import CompileSpec
-from boardlift_compiler.toolchain import Toolchain, tool_environment
+from boardlift_compiler.toolchain import Toolchain
 
 Array = npt.NDArray[np.generic]
 DEFAULT_BIT_SAMPLES = 4
 BATCH = 16
+TIMEOUT_S = 3600.0
+"""Limit of the quantised model's run over all samples, seconds."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,6 @@ class SimulateInputs:
 def bit_samples_of(inputs: SimulateInputs) -> int:
     """Samples for the bit check: as asked, but at least one whole batch of the compiled model."""
     return max([inputs.bit_samples, *(i.batch for i in inputs.spec.inputs)])
-
-
-def toolchain_side(name: str) -> Path:
-    """Return one of our programs that run inside the toolchain's interpreter."""
-    here = Path(__file__).resolve().parent
-    inside = here / "toolchain_side" / name
-    return inside if inside.exists() else here.parent / "toolchain_side" / name
 
 
 async def simulate_model(
@@ -148,7 +143,7 @@ async def _run_quantised(
     folder: RunFolder,
     tensors: dict[str, str],
     on_progress: Callable[[str, float, int, int], None],
-) -> dict[str, object] | StageFailure:
+) -> Answer | StageFailure:
     request = {
         "model": str(inputs.quantized),
         "inputs": str(folder.path / "inputs.npz"),
@@ -158,34 +153,15 @@ async def _run_quantised(
         "tensor_outputs": str(folder.path / "tensors.npz"),
         "batch": BATCH,
     }
-    (folder.path / "request.json").write_text(json.dumps(request), encoding="utf-8")
-    messages: list[dict[str, object]] = []
 
-    def on_line(source: str, text: str) -> None:
-        if source != "stdout" or not text.startswith("{"):
-            return
-        try:
-            message = json.loads(text)
-        except ValueError:
-            return  # the vendor's runtime prints on the same stream
-        messages.append(message)
+    def on_message(message: dict[str, list[int]]) -> None:
         if "progress" in message:
             done, total = message["progress"]
             on_progress("quantised model", 0.5 * done / max(total, 1), done, total)
 
-    program = toolchain_side("run_quantised.py")
-    command = ToolCommand(
-        [str(toolchain.python), str(program), str(folder.path / "request.json")],
-        cwd=folder.path,
-        environment=tool_environment(toolchain.root, folder),
-        timeout_s=3600.0,
+    return await run_vendor_program(
+        toolchain, "run_quantised.py", request, folder, on_message, inputs.launcher, timeout_s=TIMEOUT_S
     )
-    result = await inputs.launcher(command, on_line)
-    for message in messages:
-        if "result" in message:
-            return message["result"]  # type: ignore[return-value]
-    text = next((str(m["error"]) for m in messages if "error" in m), "\n".join(result.last_lines[-5:]))
-    return make_failure("SIMULATION_FAILED", text.splitlines()[0][:200] if text else "", (text,), result.exit_code)
 
 
 def _compare_reference(inputs: SimulateInputs, outcome: SimulateOutcome) -> None:

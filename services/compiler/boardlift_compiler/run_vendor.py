@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from boardlift_servicekit.tool import ToolCommand, run_tool
+from boardlift_servicekit.tool import ToolCommand, ToolResult, run_tool
 
-from boardlift_compiler.explain_failure import StageFailure, make_failure
+from boardlift_compiler.count_oom_kills import count_oom_kills
+from boardlift_compiler.explain_failure import RunEnd, StageFailure, explain_run, make_failure
+from boardlift_compiler.parse_log import LogFacts
 from boardlift_compiler.run_folder import RunFolder
 from boardlift_compiler.run_mapper import Launcher
-from boardlift_compiler.run_simulation import toolchain_side
 from boardlift_compiler.toolchain import Toolchain, tool_environment
 
 Answer = Any
 """A program's JSON value; each program documents its own."""
 TIMEOUT_S = 4 * 3600.0
+"""Limit of a program that builds or tries many models, seconds."""
+SIGNALS = 128
+"""An exit code above it is 128 + the signal."""
+NO_MEMORY = re.compile(r"MemoryError|std::bad_alloc|Failed to allocate memory|Unable to allocate")
+
+
+def toolchain_side(name: str) -> Path:
+    """Return one of our programs that run inside the toolchain's interpreter."""
+    here = Path(__file__).resolve().parent
+    inside = here / "toolchain_side" / name
+    return inside if inside.exists() else here.parent / "toolchain_side" / name
 
 
 async def run_vendor_program(
@@ -26,6 +40,7 @@ async def run_vendor_program(
     folder: RunFolder,
     on_message: Callable[[Answer], None] = lambda message: None,
     launcher: Launcher = run_tool,
+    timeout_s: float = TIMEOUT_S,
 ) -> Answer | StageFailure:
     """Run a program of ``toolchain_side`` and return its result, or why there is none.
 
@@ -36,6 +51,7 @@ async def run_vendor_program(
         folder: Run folder; the request is written to it.
         on_message: Called with every other line, such as ``{"progress": [1, 9]}``.
         launcher: How the program is started.
+        timeout_s: Limit, seconds; the program is killed then.
     """
     path = folder.path / f"{program}.json"
     answer_path = folder.path / f"{program}.answer.json"
@@ -62,10 +78,24 @@ async def run_vendor_program(
         [str(toolchain.python), str(toolchain_side(program)), str(path)],
         cwd=folder.path,
         environment=tool_environment(toolchain.root, folder),
-        timeout_s=TIMEOUT_S,
+        timeout_s=timeout_s,
     )
+    kills_before = count_oom_kills()
     ended = await launcher(command, on_line)
     if done:
         return json.loads(answer_path.read_text(encoding="utf-8"))
+    if ended.timed_out or ended.exit_code > SIGNALS:
+        end = RunEnd(
+            ended.exit_code,
+            timed_out_s=timeout_s if ended.timed_out else 0.0,
+            oom_killed=count_oom_kills() > kills_before,
+        )
+        return explain_run(end, LogFacts(tail=list(ended.last_lines))) or _refused(errors, ended)
+    return _refused(errors, ended)
+
+
+def _refused(errors: list[str], ended: ToolResult) -> StageFailure:
+    """The program ended itself: it names why, or its last lines do."""
     text = errors[-1] if errors else "\n".join(ended.last_lines[-5:])
-    return make_failure("SIMULATION_FAILED", text.splitlines()[0][:200] if text else "", (text,), ended.exit_code)
+    code = "OUT_OF_MEMORY" if NO_MEMORY.search(text) else "DISK_FULL" if "Errno 28" in text else "SIMULATION_FAILED"
+    return make_failure(code, text.splitlines()[0][:200] if text else "", (text,), ended.exit_code)

@@ -34,8 +34,8 @@ from boardlift_compiler.history import History
 from boardlift_compiler.read_config import read_config
 from boardlift_compiler.run_folder import sweep
 from boardlift_compiler.run_mapper import Limits
-from boardlift_compiler.run_simulation import toolchain_side
 from boardlift_compiler.run_stages import StageRunner
+from boardlift_compiler.run_vendor import toolchain_side
 from boardlift_compiler.settings import AllSettings, Settings
 from boardlift_compiler.spec import PRESETS, TARGET
 from boardlift_compiler.toolchain import REMEDY, missing_cpu_flags, probe_toolchain

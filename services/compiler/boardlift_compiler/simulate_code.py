@@ -107,6 +107,8 @@ async def simulate_node(
         (work / "out").mkdir()
         command = ToolCommand(argv, cwd=work, environment=tool_environment(toolchain.root, folder), timeout_s=timeout_s)
         result = await run_tool(command)
+        if result.timed_out:
+            raise SimulatorError(f"hbdk-sim did not finish one sample of {node} within {timeout_s:.0f} s")
         if result.exit_code != 0:
             text = f"hbdk-sim ended with {result.exit_code}: {last_words(result.last_lines)}"[:1000]
             raise SimulatorError(text, aborted=result.exit_code in ABORTED)

@@ -22,7 +22,7 @@ import structlog
 from boardlift_servicekit.tool import Capture, ToolCommand, ToolResult, run_tool
 
 from boardlift_compiler.run_folder import run_folder
-from boardlift_compiler.run_simulation import toolchain_side
+from boardlift_compiler.run_vendor import toolchain_side
 from boardlift_compiler.toolchain import Toolchain, tool_environment
 
 _LOG = structlog.get_logger()

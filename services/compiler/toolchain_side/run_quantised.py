@@ -1,11 +1,12 @@
 """Run a vendor-quantised ONNX on samples, inside the toolchain's own interpreter.
 
 Usage: ``python run_quantised.py REQUEST.json``. Prints JSON lines: ``{"progress": [done, total]}``, then one
-``{"result": {...}}`` or ``{"error": "..."}``. Imports nothing of boardlift.
+``{"result": {}}`` or ``{"error": "..."}``. Imports nothing of boardlift.
 
 Request:
     model: quantised ONNX file.
     inputs: ``.npz`` with one array ``[N, ...]`` per model input, already in the form the model takes.
+    answer: JSON file to write: samples, batched, missing tensors, load_s and run_s in seconds.
     outputs: ``.npz`` to write: per model output ``[N, ...]``.
     tensors: names of inner tensors to keep as well, with their element types (``int8``, ``int16``, ``int32`` ...).
     tensor_samples: number of leading samples for which the inner tensors are kept.
@@ -178,8 +179,10 @@ def main(path):
             request["tensor_outputs"],
             **{f"t{k}": values[name] for k, name in enumerate(request["tensors"]) if name in values},
         )
-    say(result={"samples": count, "batched": batched, "missing": missing, "load_s": round(loaded - started, 3),
-                "run_s": round(time.time() - loaded, 3)})  # fmt: skip
+    answer = {"samples": count, "batched": batched, "missing": missing, "load_s": round(loaded - started, 3),
+              "run_s": round(time.time() - loaded, 3)}  # fmt: skip
+    pathlib.Path(request["answer"]).write_text(json.dumps(answer), encoding="utf-8")
+    say(result={})
 
 
 if __name__ == "__main__":
