@@ -77,5 +77,7 @@ def parse_report(data: bytes) -> dict[str, Any]:
     """Parse report.json."""
     report = json.loads(data)
     if not isinstance(report, dict):
-        raise NotFoundError("report.json holds no object.", reason="REPORT_INVALID")
+        raise NotFoundError(
+            "report.json holds no object.", reason="REPORT_INVALID", remedy="Read report.html, or run the job again."
+        )
     return report

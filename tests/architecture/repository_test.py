@@ -1,5 +1,6 @@
 """Rules that hold for the whole tree: floors, budgets, nothing of one machine or registry committed."""
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -55,6 +56,22 @@ def test_files_keep_their_budget():
     long = {str(p.relative_to(ROOT)): len(p.read_text().splitlines()) for p in sources()}
     over = {name: n for name, n in long.items() if n > 300 and name not in LONG_FILES}
     assert over == {}
+
+
+def test_every_error_that_names_a_reason_gives_a_remedy():
+    silent = []
+    for path in sources():
+        if "testing" in path.parts:  # what a made-up server says is the test's own affair
+            continue
+        for call in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(call, ast.Call):
+                continue
+            given = {k.arg for k in call.keywords}
+            name = ast.unparse(call.func)
+            coded = name == "Failure" and call.args and isinstance(call.args[0], ast.Constant) and len(call.args) < 4
+            if ((name.endswith("Error") and "reason" in given) or coded) and "remedy" not in given:
+                silent.append(f"{path.relative_to(ROOT)}:{call.lineno}")
+    assert silent == []
 
 
 def test_no_registry_and_no_machine_path_is_committed():

@@ -40,7 +40,11 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
         """Store one artifact; a stream that breaks keeps its bytes for the next try."""
         first = await anext(requests, None)
         if first is None or first.WhichOneof("part") != "header":
-            raise InvalidInputError("The first message must be the header.", reason="HEADER_MISSING")
+            raise InvalidInputError(
+                "The first message must be the header.",
+                reason="HEADER_MISSING",
+                remedy="Send UploadHeader first, then chunks.",
+            )
         artifact = first.header.artifact
         check_sha256(artifact.sha256)
         check_size(artifact.size_bytes, self._store.max_artifact_bytes)
@@ -76,6 +80,7 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
                 raise InvalidInputError(
                     f"The offset must lie between 0 and {size}.",
                     reason="OFFSET_INVALID",
+                    remedy="Ask for the size first, or read from 0.",
                     metadata={"field": "read_offset"},
                 )
             yield pb.DownloadArtifactResponse(artifact=pb.ArtifactRef(sha256=request.sha256, size_bytes=size))
@@ -87,7 +92,10 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
         """Tell which of the asked digests are not stored."""
         if len(request.sha256) > _MAX_DIGESTS:
             raise InvalidInputError(
-                f"At most {_MAX_DIGESTS} digests per call.", reason="TOO_MANY_DIGESTS", metadata={"field": "sha256"}
+                f"At most {_MAX_DIGESTS} digests per call.",
+                reason="TOO_MANY_DIGESTS",
+                remedy="Ask in several calls.",
+                metadata={"field": "sha256"},
             )
         return pb.FindMissingArtifactsResponse(missing_sha256=await self._store.missing(request.sha256))
 
@@ -129,18 +137,32 @@ class ArtifactServicer(artifact_pb2_grpc.ArtifactServiceServicer):
         with named_full_disk(), own.open("ab") as file:
             async for request in requests:
                 if request.WhichOneof("part") != "chunk" or len(request.chunk) > _MAX_CHUNK_BYTES:
-                    raise InvalidInputError("After the header come chunks of at most 1 MiB.", reason="CHUNK_INVALID")
+                    raise InvalidInputError(
+                        "After the header come chunks of at most 1 MiB.",
+                        reason="CHUNK_INVALID",
+                        remedy="Send the bytes in chunks of 1 MiB or less.",
+                    )
                 size += len(request.chunk)
                 if size > header.artifact.size_bytes:
-                    raise InvalidInputError("More bytes came than the header says.", reason="SIZE_MISMATCH")
+                    raise InvalidInputError(
+                        "More bytes came than the header says.",
+                        reason="SIZE_MISMATCH",
+                        remedy="Upload the file again, with the size it has now.",
+                    )
                 file.write(request.chunk)
         if size != header.artifact.size_bytes:
             raise InvalidInputError(
-                f"The header says {header.artifact.size_bytes} bytes, {size} came.", reason="SIZE_MISMATCH"
+                f"The header says {header.artifact.size_bytes} bytes, {size} came.",
+                reason="SIZE_MISMATCH",
+                remedy="Upload the file again, with the size it has now.",
             )
 
     async def _complete(self, own: Path, artifact: pb.ArtifactRef) -> None:
         if await asyncio.to_thread(file_sha256, own) != artifact.sha256:
             own.unlink()
-            raise InvalidInputError("The bytes have another digest than the header says.", reason="DIGEST_MISMATCH")
+            raise InvalidInputError(
+                "The bytes have another digest than the header says.",
+                reason="DIGEST_MISMATCH",
+                remedy="Upload the file again, with the digest it has now.",
+            )
         await asyncio.to_thread(self._store.adopt, own, artifact.sha256)  # waits for the disk

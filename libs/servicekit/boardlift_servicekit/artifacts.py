@@ -43,7 +43,10 @@ def check_sha256(text: str) -> str:
     """
     if not _SHA256.fullmatch(text):
         raise InvalidInputError(
-            "A digest must be 64 lower-case hexadecimal digits.", reason="DIGEST_INVALID", metadata={"field": "sha256"}
+            "A digest must be 64 lower-case hexadecimal digits.",
+            reason="DIGEST_INVALID",
+            remedy="Give the SHA-256 as `sha256sum` prints it.",
+            metadata={"field": "sha256"},
         )
     return text
 
@@ -201,7 +204,11 @@ class RemoteStore:
             with named_full_disk(), os.fdopen(handle, "wb") as file:
                 await _repeat(lambda: self._download(artifact.sha256, file))
             if await asyncio.to_thread(file_sha256, partial) != artifact.sha256:
-                raise DataLossError("The bytes that came have another digest.", reason="DIGEST_MISMATCH")
+                raise DataLossError(
+                    "The bytes that came have another digest.",
+                    reason="DIGEST_MISMATCH",
+                    remedy="Do it again; if it repeats, the store at the other side is damaged.",
+                )
             await asyncio.to_thread(self._cache.adopt, partial, artifact.sha256)
         finally:
             partial.unlink(missing_ok=True)
@@ -275,7 +282,7 @@ def missing_error(sha256: str) -> PreconditionError:
     return PreconditionError(
         f"Artifact {sha256[:12]} is not stored here.",
         reason="ARTIFACT_MISSING",
-        remedy="Upload it first.",
+        remedy="Check the digest; if it is right, upload the file (again).",
         metadata={"sha256": sha256},
     )
 
@@ -286,5 +293,6 @@ def check_size(size: int, limit: int) -> None:
         raise InvalidInputError(
             f"The artifact is larger than {limit} bytes.",
             reason="ARTIFACT_TOO_LARGE",
+            remedy="Send less (fewer samples), or let the operator raise BOARDLIFT_MAX_ARTIFACT_BYTES.",
             metadata={"limit_bytes": str(limit)},
         )

@@ -30,6 +30,7 @@ from boardlift_servicekit.stored_results import StoredResults, storable
 
 _LOG = structlog.get_logger()
 _KEPT_LINES = 2000
+_RUN_IT = "Send the request again to run it."
 R = TypeVar("R", bound=Message)
 Event = toolchain_pb2.Progress | toolchain_pb2.LogLine | Message
 
@@ -149,7 +150,7 @@ class Executions(Generic[R]):
                 yield stored
                 return
             if wants_only_stored():
-                raise NotFoundError("No result of this request is stored.", reason="RESULT_NOT_STORED")
+                raise NotFoundError("No result of this request is stored.", reason="RESULT_NOT_STORED", remedy=_RUN_IT)
             stopping = self._stopping(key)
             if stopping is None:
                 break
@@ -166,7 +167,7 @@ class Executions(Generic[R]):
                 yield item
             task = execution.task
             if task is None or not task.done() or task.cancelled():  # not done: it goes on for others, or dies slowly
-                raise CancelledError("The execution was stopped.", reason="EXECUTION_CANCELLED")
+                raise CancelledError("The execution was stopped.", reason="EXECUTION_CANCELLED", remedy=_RUN_IT)
             yield task.result()
         finally:
             self._forget(name, caller)

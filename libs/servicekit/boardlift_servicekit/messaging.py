@@ -240,10 +240,18 @@ async def read_after(
             if status in ("204", "404"):
                 return found, status == "204" and int(headers.get("Nats-Num-Pending", "0")) > 0
             if status:
-                raise UnavailableError(f"Reading {stream} failed: {headers}", reason="NATS_READ_FAILED")
+                raise UnavailableError(
+                    f"Reading {stream} failed: {headers}",
+                    reason="NATS_READ_FAILED",
+                    remedy="Look into NATS's log; nothing is lost meanwhile.",
+                )
             found.append(StoredMessage(headers["Nats-Subject"], int(headers["Nats-Sequence"]), message.data))
     except (nats.errors.Error, asyncio.TimeoutError) as error:
-        raise UnavailableError(f"NATS does not answer for {stream}.", reason="NATS_UNAVAILABLE") from error
+        raise UnavailableError(
+            f"NATS does not answer for {stream}.",
+            reason="NATS_UNAVAILABLE",
+            remedy="Look whether NATS runs and is reached; nothing is lost meanwhile.",
+        ) from error
     finally:
         if not client.is_closed:
             await subscription.unsubscribe()

@@ -189,7 +189,11 @@ class GrpcRunner:
                 del self._calls[name]
         if name in self._stopped:
             raise CancelledError("The stage was stopped.")
-        raise InternalError("The service ended its stream without a result.", reason="NO_RESULT")
+        raise InternalError(
+            "The service ended its stream without a result.",
+            reason="NO_RESULT",
+            remedy="Run it again; if it repeats, the log of the service says why.",
+        )
 
 
 def _remaining_s(task: queue_pb2.StageTask) -> float:
@@ -202,7 +206,11 @@ def _remaining_s(task: queue_pb2.StageTask) -> float:
         return 4 * 3600.0
     remaining = task.deadline_time.ToNanoseconds() / 1e9 - time.time()
     if remaining <= 0:
-        raise DeadlineError("The job's time is over.", reason="JOB_DEADLINE_EXCEEDED")
+        raise DeadlineError(
+            "The job's time is over.",
+            reason="JOB_DEADLINE_EXCEEDED",
+            remedy="Give the job more time (`--limit`), or fewer variants.",
+        )
     return remaining
 
 

@@ -142,6 +142,7 @@ async def _ensure_stream(js: JetStreamContext, config: api.StreamConfig) -> None
             raise InvalidInputError(
                 f"NATS refuses stream {config.name}: {error.description}",
                 reason="NATS_STREAM_REFUSED",
+                remedy="Give NATS the room it names, or remove the stream's foreign settings.",
                 metadata={"stream": str(config.name)},
             ) from error
         await retry(lambda: js.update_stream(config))

@@ -88,7 +88,12 @@ async def _compare(request: board_agent_pb2.CompareModelsRequest, desk: Desk) ->
 async def _fetch(store: ArtifactStore, folder: Path, request: board_agent_pb2.CompareModelsRequest, name: str) -> Path:
     reference = getattr(request, name)
     if not reference.sha256:
-        raise InvalidInputError(f"{name} is missing.", reason="MODEL_MISSING", metadata={"field": name})
+        raise InvalidInputError(
+            f"{name} is missing.",
+            reason="MODEL_MISSING",
+            remedy="Name a compiled model for both sides.",
+            metadata={"field": name},
+        )
     target = folder / f"{name}.bin"
     shutil.copyfile(await store.fetch(reference), target)
     return target

@@ -82,7 +82,11 @@ def time_model(model: Path, samples: Path, frames: int, threads: int, warmup: in
         for k in range(warmup):
             session.run(None, feeds[k % count])
     except Exception as error:  # the runtime's errors share no base class; this is the process's outermost boundary
-        raise PreconditionError(f"The float model does not run: {error}", reason="BASELINE_REFUSED") from error
+        raise PreconditionError(
+            f"The float model does not run: {error}",
+            reason="BASELINE_REFUSED",
+            remedy="Run the model in onnxruntime on a PC first: it refuses it there too.",
+        ) from error
     times: list[float] = []
     end = time.monotonic() + limit_s
     while len(times) < frames and time.monotonic() < end:

@@ -82,7 +82,11 @@ async def _request(store: LocalStore, options: argparse.Namespace) -> board_agen
     for pair in options.other:
         name, separator, path = pair.partition("=")
         if not separator:
-            raise InvalidInputError(f"--other takes NAME=FILE, not {pair!r}.", reason="OPTION_INVALID")
+            raise InvalidInputError(
+                f"--other takes NAME=FILE, not {pair!r}.",
+                reason="OPTION_INVALID",
+                remedy="Write `--other name=file.npz`.",
+            )
         request.other_outputs.add(name=name, artifact=await _put(store, Path(path)))
     return request
 

@@ -59,7 +59,11 @@ async def _gather(request: Request, desk: Desk) -> Evidence:
     for field, most in (("other_outputs", 16), ("nodes", 10_000)):
         in_range(field, len(getattr(request, field)), 0, most)
     if not request.compiled_model.sha256 or not request.samples.sha256:
-        raise InvalidInputError("A diagnosis needs the compiled model and samples.", reason="DIAGNOSIS_INPUT_MISSING")
+        raise InvalidInputError(
+            "A diagnosis needs the compiled model and samples.",
+            reason="DIAGNOSIS_INPUT_MISSING",
+            remedy="Give both; `boardlift pull` and `boardlift samples` fetch them from a job.",
+        )
     shutil.copyfile(await desk.store.fetch(request.compiled_model), desk.model)
     if request.quantized_model.sha256 and desk.simulated:
         source = await desk.store.fetch(request.quantized_model)

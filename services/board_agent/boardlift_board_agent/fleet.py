@@ -137,7 +137,9 @@ class LightBoard:
             UnsupportedError: a diagnosis, which needs a board that executes.
         """
         if task.stage != "board":
-            raise UnsupportedError("A light board executes nothing.", reason="STAGE_UNSUPPORTED")
+            raise UnsupportedError(
+                "A light board executes nothing.", reason="STAGE_UNSUPPORTED", remedy="Start a whole board agent."
+            )
         self._busy_job = task.job_id
         try:
             seconds = self._random.uniform(*self._plan.run_s)

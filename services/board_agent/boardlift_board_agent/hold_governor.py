@@ -174,7 +174,9 @@ class GovernorKeeper:
             raise _not_writable(name, error.strerror or repr(error)) from error
         if self._read(name) != governor:
             raise InternalError(
-                f"/{name} still reads {self._read(name)!r} after {governor} was written.", reason="GOVERNOR_NOT_SET"
+                f"/{name} still reads {self._read(name)!r} after {governor} was written.",
+                reason="GOVERNOR_NOT_SET",
+                remedy="See that the agent may write the governor's file and that nothing else sets it.",
             )
 
     def _knows(self, name: str, wanted: str) -> bool:

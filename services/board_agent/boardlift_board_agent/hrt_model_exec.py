@@ -63,6 +63,7 @@ def perf_command(tool: str, model: Path, options: PerfOptions) -> tuple[str, ...
         raise InvalidInputError(
             f"Perf takes 1 to {MAX_THREADS} threads and at least one frame.",
             reason="PERF_OPTIONS_INVALID",
+            remedy="Ask for threads in that range and for frames.",
             metadata={"threads": str(options.threads), "frames": str(options.frames)},
         )
     command = (
@@ -89,5 +90,9 @@ def sampler_command(sampler: Sequence[str], model: Path, options: PerfOptions) -
 def _path(path: Path) -> str:
     text = str(path)
     if "," in text or any(c.isspace() for c in text):
-        raise InvalidInputError("A path for the tool may hold no comma and no blank.", reason="TOOL_PATH_INVALID")
+        raise InvalidInputError(
+            "A path for the tool may hold no comma and no blank.",
+            reason="TOOL_PATH_INVALID",
+            remedy="Put the work folder (BOARDLIFT_STATE_DIR) under a path without them.",
+        )
     return text

@@ -45,7 +45,9 @@ def load_arrays(path: Path, what: str, samples: int) -> dict[str, Array]:
             remedy="Send an .npz of plain numeric arrays, one per tensor, [N, ...].",
         ) from error
     if not arrays or any(a.ndim < 1 or len(a) == 0 for a in arrays.values()):
-        raise InvalidInputError(f"The {what} hold no samples.", reason="SAMPLES_EMPTY")
+        raise InvalidInputError(
+            f"The {what} hold no samples.", reason="SAMPLES_EMPTY", remedy="Give at least one sample per input."
+        )
     return arrays
 
 

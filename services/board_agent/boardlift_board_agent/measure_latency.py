@@ -125,4 +125,8 @@ def parse_samples(text: str) -> NDArray[np.float64]:
 
 
 def _unreadable(why: str) -> InternalError:
-    return InternalError(f"The latency sampler's output is incomplete: {why}.", reason="SAMPLER_UNREADABLE")
+    return InternalError(
+        f"The latency sampler's output is incomplete: {why}.",
+        reason="SAMPLER_UNREADABLE",
+        remedy="Measure again; if it repeats, look whether the disk is full.",
+    )

@@ -62,7 +62,11 @@ def parse_profile(text: str) -> Profile:
             tasks=_times(second.get("task_latency", {})),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InternalError(f"profiler.log can't be read: {error}.", reason="PROFILE_UNREADABLE") from error
+        raise InternalError(
+            f"profiler.log can't be read: {error}.",
+            reason="PROFILE_UNREADABLE",
+            remedy="Measure again; if it repeats, look whether the disk is full.",
+        ) from error
 
 
 def _times(group: dict[str, Any]) -> tuple[NodeTime, ...]:

@@ -155,7 +155,11 @@ def parse_model_info(text: str) -> tuple[TensorSpec, ...]:
                 current = None
     tensors = tuple(_tensor(kind, fields) for kind, fields in blocks)
     if not any(not t.input for t in tensors):
-        raise InternalError("The tool's model_info names no output.", reason="MODEL_INFO_UNREADABLE")
+        raise InternalError(
+            "The tool's model_info names no output.",
+            reason="MODEL_INFO_UNREADABLE",
+            remedy="Compile the model again: the file names nothing that could be run.",
+        )
     return tensors
 
 

@@ -81,7 +81,11 @@ async def _run(bench: Bench) -> None:
 
 async def _fetch_model(bench: Bench) -> None:
     if not bench.request.compiled_model.sha256:
-        raise InvalidInputError("There is no compiled model to run.", reason="MODEL_MISSING")
+        raise InvalidInputError(
+            "There is no compiled model to run.",
+            reason="MODEL_MISSING",
+            remedy="Send a compiled model (.bin) with the task.",
+        )
     shutil.copyfile(await bench.store.fetch(bench.request.compiled_model), bench.model)
     if bench.request.quantized_model.sha256 and bench.watch.simulated:
         source = await bench.store.fetch(bench.request.quantized_model)

@@ -118,15 +118,27 @@ class QueueRunner:
             events = self._agent.run(task.board, name)
         elif task.stage == "diagnose":
             if task.deadline_time.ToNanoseconds() < time.time_ns():
-                raise DeadlineError("Nobody waits for this diagnosis any more.", reason="DIAGNOSIS_DEADLINE_EXCEEDED")
+                raise DeadlineError(
+                    "Nobody waits for this diagnosis any more.",
+                    reason="DIAGNOSIS_DEADLINE_EXCEEDED",
+                    remedy="Ask again.",
+                )
             events = self._agent.diagnose(task.diagnose, name)
         else:
-            raise UnsupportedError(f"A board does not run the stage {task.stage}.", reason="STAGE_UNSUPPORTED")
+            raise UnsupportedError(
+                f"A board does not run the stage {task.stage}.",
+                reason="STAGE_UNSUPPORTED",
+                remedy="Use an orchestrator and an agent of the same release.",
+            )
         async for event in events:
             if isinstance(event, (Result, board_agent_pb2.DiagnoseResult)):
                 return event
             await emit(event)
-        raise InternalError("The run ended without a result.", reason="NO_RESULT")
+        raise InternalError(
+            "The run ended without a result.",
+            reason="NO_RESULT",
+            remedy="Run it again; if it repeats, the agent's log says why.",
+        )
 
     async def stop(self, task: queue_pb2.StageTask) -> None:
         """Make a running attempt end."""

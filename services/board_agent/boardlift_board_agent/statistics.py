@@ -73,7 +73,11 @@ def summarize(samples_ms: NDArray[np.float64], round_frames: int = 0) -> Latency
     """
     samples = np.asarray(samples_ms, np.float64)
     if samples.ndim != 1 or samples.size == 0 or not np.isfinite(samples).all() or (samples <= 0).any():
-        raise InvalidInputError("Latency samples must be positive numbers.", reason="LATENCY_SAMPLES_INVALID")
+        raise InvalidInputError(
+            "Latency samples must be positive numbers.",
+            reason="LATENCY_SAMPLES_INVALID",
+            remedy="Measure again; the clock must not go backwards.",
+        )
     low, high = _median_interval(samples)
     p50, p90, p99, p999 = (float(v) for v in np.percentile(samples, [50, 90, 99, 99.9]))
     rounds = (
@@ -142,7 +146,11 @@ def compare_rounds(first_ms: NDArray[np.float64], second_ms: NDArray[np.float64]
         InvalidInputError: AB_ROUNDS_INVALID.
     """
     if first_ms.shape != second_ms.shape or first_ms.size < 2:
-        raise InvalidInputError("An A/B comparison needs at least two pairs.", reason="AB_ROUNDS_INVALID")
+        raise InvalidInputError(
+            "An A/B comparison needs at least two pairs.",
+            reason="AB_ROUNDS_INVALID",
+            remedy="Ask for two rounds or more.",
+        )
     logs = np.log(second_ms / first_ms)
     reach = _student(logs.size - 1) * float(logs.std(ddof=1)) / math.sqrt(logs.size)
     middle = float(logs.mean())

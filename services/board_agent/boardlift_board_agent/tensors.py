@@ -128,6 +128,7 @@ def scale_shape(spec: TensorSpec, rank: int) -> Array:
         raise InvalidInputError(
             f"Tensor {spec.name} has {scale.size} scales on axis {spec.axis} of shape {spec.valid}.",
             reason="TENSOR_SCALE_WRONG",
+            remedy="Compile the model again: its description contradicts itself.",
             metadata={"tensor": spec.name},
         )
     shape = [1] * rank
@@ -192,7 +193,11 @@ def pack_nv12(luma: NDArray[np.uint8], chroma: NDArray[np.uint8], align: int = 1
             f"NV12 needs even sizes, not {width}x{height}.", reason="NV12_SIZE_ODD", remedy="Crop or pad by one pixel."
         )
     if chroma.shape != (height // 2, width // 2, 2):
-        raise InvalidInputError("The chroma plane must be [H/2, W/2, 2].", reason="NV12_SHAPE_WRONG")
+        raise InvalidInputError(
+            "The chroma plane must be [H/2, W/2, 2].",
+            reason="NV12_SHAPE_WRONG",
+            remedy="Give Y as [H, W] and UV as [H/2, W/2, 2].",
+        )
     rows = np.concatenate([luma, chroma.reshape(height // 2, width)])
     return np.pad(rows, [(0, 0), (0, -width % align)]).tobytes()
 

@@ -134,7 +134,11 @@ class _Diagnosis:
         self._reconnects = self._client.stats["reconnects"]
         while True:
             if time.time_ns() > self._task.deadline_time.ToNanoseconds():
-                raise DeadlineError("No board has answered in time.", reason="DIAGNOSIS_DEADLINE_EXCEEDED")
+                raise DeadlineError(
+                    "No board has answered in time.",
+                    reason="DIAGNOSIS_DEADLINE_EXCEEDED",
+                    remedy="Look with `boardlift boards` whether a fitting board is free, then ask again.",
+                )
             try:
                 message = await asyncio.wait_for(self._heard.get(), _LOOK_S)
             except asyncio.TimeoutError:
@@ -239,7 +243,9 @@ class _Diagnosis:
             result = board_agent_pb2.DiagnoseResult.FromString(await self._results.read(outcome.result))
         except DecodeError as error:
             raise InternalError(
-                f"The board {outcome.worker} wrote no diagnosis.", reason="RESULT_UNREADABLE"
+                f"The board {outcome.worker} wrote no diagnosis.",
+                reason="RESULT_UNREADABLE",
+                remedy="Ask again; if it repeats, the agent's log says why.",
             ) from error
         self._done = True
         return Response(result=result)

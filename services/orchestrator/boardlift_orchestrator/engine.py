@@ -218,7 +218,8 @@ class Engine:
                 return
             event: Event = await self._results.checked(read_outcome(report))
             if message.metadata.num_delivered > _DELIVERIES:  # a fault of ours: don't try for ever
-                event = Broken(Failure("OUTCOME_NOT_APPLIED", "The orchestrator can't handle a stage's outcome."))
+                text, remedy = "The orchestrator can't handle a stage's outcome.", "Its log says why; report it."
+                event = Broken(Failure("OUTCOME_NOT_APPLIED", text, remedy=remedy))
             await self.advance(report.job_id, event)
         await acknowledge(message)
 

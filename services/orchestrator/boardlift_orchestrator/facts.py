@@ -47,6 +47,11 @@ class VariantFacts:
         return None
 
     @property
+    def built(self) -> bool:
+        """True when there is a compiled model."""
+        return self.compiled is not None and not self.compiled.HasField("failure")
+
+    @property
     def board_skipped(self) -> bool:
         """True when the job was told to leave the board out."""
         return self.failed is None and self.stages["board"].state is StageState.SKIPPED

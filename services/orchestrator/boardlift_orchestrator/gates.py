@@ -100,7 +100,7 @@ def _board_p99(gate: Gate, facts: VariantFacts) -> list[GateResult]:
 
 
 def _cpu_nodes(gate: Gate, facts: VariantFacts) -> list[GateResult]:
-    if facts.compiled is None:
+    if not facts.built:
         return [_undecided(gate, "nothing was compiled")]
     figure = make_figure("cpu_nodes", facts.compiled.cpu_nodes, "1", MEASURED, "compiler's node table")
     return [_limit(gate, figure, "nodes on the CPU")]
@@ -126,7 +126,7 @@ def _bit_exact(gate: Gate, facts: VariantFacts) -> list[GateResult]:
 
 
 def _no_silent_fallback(gate: Gate, facts: VariantFacts) -> list[GateResult]:
-    if facts.compiled is None:
+    if not facts.built:
         return [_undecided(gate, "nothing was compiled")]
     errors = facts.errors()
     figure = make_figure("error_findings", float(len(errors)), "1", MEASURED, "boardlift")

@@ -125,7 +125,10 @@ class JobServicer(job_pb2_grpc.JobServiceServicer):
         check_token("job id", request.job_id)
         if request.after_sequence < 0:
             raise InvalidInputError(
-                "The sequence can't be negative.", reason="SEQUENCE_INVALID", metadata={"field": "after_sequence"}
+                "The sequence can't be negative.",
+                reason="SEQUENCE_INVALID",
+                remedy="Give the sequence of the last event seen, or 0.",
+                metadata={"field": "after_sequence"},
             )
         async for event in self._follower.follow(request.job_id, request.after_sequence):
             yield event
@@ -236,7 +239,10 @@ def _choose_id(request: job_pb2.CreateJobRequest, owner: str) -> str:
             uuid.UUID(request.request_id)
         except ValueError as error:
             raise InvalidInputError(
-                "The request id must be a UUID.", reason="REQUEST_ID_INVALID", metadata={"field": "request_id"}
+                "The request id must be a UUID.",
+                reason="REQUEST_ID_INVALID",
+                remedy="Give a new UUID per job, or none.",
+                metadata={"field": "request_id"},
             ) from error
     if request.job_id:
         return check_token("job id", request.job_id)

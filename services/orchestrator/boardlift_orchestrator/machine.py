@@ -35,6 +35,8 @@ MAX_FAULTS: Final = 5
 """Attempts of one stage that may end by a fault of the machinery."""
 MAX_TOOL_FAULTS: Final = 2
 """Attempts of one stage in which the tool itself may break; then its variant stays undecided, or the job fails."""
+MORE_TIME = "Give the job more time (`--limit`), or fewer variants."
+LOOK_AT_WORKERS = "Look into the log of the service that runs this stage, then submit the job again."
 MAX_STARTS: Final = 10
 """Workers that may die over one attempt."""
 CANCEL_GRACE_S: Final = 8.0
@@ -72,7 +74,7 @@ def step(job: JobRecord, event: Event, now: float) -> Step:
     if isinstance(event, Admit):
         return _admit(job, now)
     if now >= job.deadline and not job.held and job.state is not JobState.CANCELLING:
-        return _fail(job, Failure("JOB_DEADLINE_EXCEEDED", "The job's time is over.", user_fault=False), now)
+        return _fail(job, Failure("JOB_DEADLINE_EXCEEDED", "The job's time is over.", remedy=MORE_TIME), now)
     if isinstance(event, Tick):
         return _tick(job, now)
     stage = job.find(event.stage, event.variant)
@@ -126,7 +128,7 @@ def _started(job: JobRecord, stage: Stage, event: Started, now: float) -> Step:
     starts = stage.starts + 1
     if starts > MAX_STARTS:
         message = f"{starts - 1} workers died over the stage {stage.stage}."
-        return _fail(job, Failure("WORKERS_KEEP_DYING", message, subject=stage.key), now)
+        return _fail(job, Failure("WORKERS_KEEP_DYING", message, subject=stage.key, remedy=LOOK_AT_WORKERS), now)
     job = job.replace_stage(dataclasses.replace(stage, worker=event.worker, starts=starts, begun=now))
     if job.state is JobState.QUEUED:
         job = dataclasses.replace(job, state=JobState.RUNNING, started=now)
@@ -145,7 +147,9 @@ def _ended(job: JobRecord, stage: Stage, event: Outcome, now: float) -> Step:
         return _retry(job, stage, event, now)
     failure = trim_failure(event.failure) if event.failure else None
     if machinery and failure is None:
-        failure = Failure("OUTCOME_EMPTY", "The worker reported neither a result nor a failure.")
+        failure = Failure(
+            "OUTCOME_EMPTY", "The worker reported neither a result nor a failure.", remedy=LOOK_AT_WORKERS
+        )
     done = dataclasses.replace(
         stage,
         state=StageState.FAILED if failure else StageState.SUCCEEDED,
@@ -163,7 +167,8 @@ def _ended(job: JobRecord, stage: Stage, event: Outcome, now: float) -> Step:
 
 def _retry(job: JobRecord, stage: Stage, event: Outcome, now: float) -> Step:
     faults = stage.faults + 1
-    failure = trim_failure(event.failure or Failure("STAGE_STOPPED", "The stage was stopped by somebody else."))
+    stopped = Failure("STAGE_STOPPED", "The stage was stopped by somebody else.", remedy="Submit the job again.")
+    failure = trim_failure(event.failure or stopped)
     if faults >= MAX_FAULTS:
         failed = dataclasses.replace(stage, state=StageState.FAILED, failure=failure, faults=faults, end=now)
         return _fail(job.replace_stage(failed), failure, now)

@@ -37,7 +37,9 @@ class ReportRunner:
         """
         job = await self._engine.read(task.job_id)
         if job is None:
-            raise NotFoundError(f"There is no job {task.job_id}.", reason="JOB_NOT_FOUND")
+            raise NotFoundError(
+                f"There is no job {task.job_id}.", reason="JOB_NOT_FOUND", remedy="`boardlift jobs ls` lists the jobs."
+            )
         spec = await self._results.spec(job)
         facts = gather_facts(job, spec, await self._results.all(job))
         await emit(toolchain_pb2.Progress(step="judge", fraction=0.2))

@@ -20,7 +20,10 @@ def cut_page(items: Sequence[T], key: Callable[[T], str], page_size: int, page_t
     """
     if not 0 <= page_size <= 1000:
         raise InvalidInputError(
-            "The page size must lie between 1 and 1000.", reason="PAGE_SIZE_INVALID", metadata={"field": "page_size"}
+            "The page size must lie between 1 and 1000.",
+            reason="PAGE_SIZE_INVALID",
+            remedy="Ask for a size in that range.",
+            metadata={"field": "page_size"},
         )
     after = _decode(page_token) if page_token else ""
     rest = [item for item in items if key(item) > after]
@@ -43,5 +46,8 @@ def _decode(token: str) -> str:
         return base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError) as error:
         raise InvalidInputError(
-            "The page token is not one of ours.", reason="PAGE_TOKEN_INVALID", metadata={"field": "page_token"}
+            "The page token is not one of ours.",
+            reason="PAGE_TOKEN_INVALID",
+            remedy="Give next_page_token of the page before, or none.",
+            metadata={"field": "page_token"},
         ) from error

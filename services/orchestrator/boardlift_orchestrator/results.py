@@ -42,7 +42,11 @@ class Results:
     async def result(self, stage: Stage) -> Any:
         """Return a stage's whole result as its message."""
         if stage.result is None:
-            raise DataLossError(f"The stage {stage.key} has no result.", reason="RESULT_MISSING")
+            raise DataLossError(
+                f"The stage {stage.key} has no result.",
+                reason="RESULT_MISSING",
+                remedy="Submit the job again: the stage runs anew.",
+            )
         return await self._parse(stage.result, RESULT_TYPES[stage.stage])
 
     async def checked(self, event: Outcome | Started) -> Outcome | Started:
@@ -103,4 +107,8 @@ class Results:
         try:
             return kind.FromString(await self.read(ref_message(ref)))
         except DecodeError as error:
-            raise DataLossError(f"A stored {kind.__name__} can't be read.", reason="RESULT_UNREADABLE") from error
+            raise DataLossError(
+                f"A stored {kind.__name__} can't be read.",
+                reason="RESULT_UNREADABLE",
+                remedy="Submit the job again: the stage runs anew.",
+            ) from error

@@ -120,7 +120,11 @@ class Retention:
             OSError: The store can't be read; artifacts stay.
         """
         if abs(self._clock.jumped_s()) > _JUMP_S:  # the ages of jobs and files would be those of two clocks
-            raise PreconditionError("The clock was set.", reason="CLOCK_WAS_SET")
+            raise PreconditionError(
+                "The clock was set.",
+                reason="CLOCK_WAS_SET",
+                remedy="Nothing to do: the next sweep decides by the new time.",
+            )
         begun = time.time()
         await self._registry.forget_old(begun - self._settings.keep_boards.total_seconds())
         await self._refuse_foreign_queue()
@@ -170,7 +174,9 @@ class Retention:
         self._references.keep_only(set(names))
         if self._index.unreadable:
             raise PreconditionError(
-                "Some jobs can't be read, and what they name is not known.", reason="JOBS_UNREADABLE"
+                "Some jobs can't be read, and what they name is not known.",
+                reason="JOBS_UNREADABLE",
+                remedy="Run the release of the orchestrator that wrote them.",
             )
         return names, oldest
 
@@ -214,7 +220,9 @@ class Retention:
         self._foreign = found not in ("", own)
         if self._foreign:
             raise PreconditionError(
-                "The artifacts belong to the jobs of another queue.", reason="STORE_OF_ANOTHER_QUEUE"
+                "The artifacts belong to the jobs of another queue.",
+                reason="STORE_OF_ANOTHER_QUEUE",
+                remedy="Give each queue an artifact folder of its own.",
             )
 
 

@@ -49,7 +49,7 @@ def judge_variant(spec: job_pb2.JobSpec, facts: VariantFacts) -> job_pb2.Variant
         for result in verdict.gates:
             if result.outcome == outcome:
                 where = f" ({result.subject})" if result.subject else ""
-                mark = "" if outcome == FAIL else "undecided: "
+                mark = "undecided: " if outcome != verdict.outcome else ""
                 metric = "" if result.reason.startswith(f"{result.gate.metric} ") else f"{result.gate.metric}: "
                 verdict.reasons.append(f"{mark}{metric}{result.reason}{where}")
     if verdict.outcome == PASS:

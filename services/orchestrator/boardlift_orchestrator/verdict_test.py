@@ -273,3 +273,22 @@ def test_a_reason_names_what_broke_once() -> None:
     assert found.startswith("cosine 0.999 is below 0.9999 (")
     (found,) = judge(Gate(metric="estimated_latency_us", maximum=50)).variants[0].reasons
     assert found.startswith("estimated_latency_us 100 us is above 50")
+
+
+def no_model(results: dict[str, Any]) -> None:
+    results["compile/v"].failure.code = "OPERATOR_REFUSED"
+
+
+def test_a_compile_that_made_nothing_has_no_passed_gate() -> None:
+    (variant,) = judge(Gate(metric="cpu_nodes", maximum=3), change=no_model).variants
+    found = {item.gate.metric: (item.outcome, item.reason) for item in variant.gates}
+    assert found["cpu_nodes"] == found["no_silent_fallback"] == (UNDECIDED, "nothing was compiled")
+
+
+def test_undecided_is_said_once_and_only_beside_failures() -> None:
+    on_board = Gate(metric="board_p99_ms", maximum=1)
+    verdict = judge(on_board)
+    assert verdict.outcome == UNDECIDED
+    assert verdict.reasons[0].startswith("v is undecided: board_p99_ms: only a real board")
+    (variant,) = judge(on_board, Gate(metric="cosine", minimum=1.5)).variants
+    assert variant.outcome == FAIL and variant.reasons[-1].startswith("undecided: board_p99_ms: ")

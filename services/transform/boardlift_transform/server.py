@@ -256,7 +256,11 @@ class ServerInfo(toolchain_pb2_grpc.ServerServiceServicer):
     async def CancelExecution(self, request: toolchain_pb2.CancelExecutionRequest, context: Any) -> Any:
         """Stop an execution by its caller's name."""
         if not request.execution_id:
-            raise NotFoundError("No execution was named.", reason="EXECUTION_UNKNOWN")
+            raise NotFoundError(
+                "No execution was named.",
+                reason="EXECUTION_UNKNOWN",
+                remedy="Name the execution that the first event of a stream names.",
+            )
         return toolchain_pb2.CancelExecutionResponse(stopped=await self._executions.cancel(request.execution_id))
 
 

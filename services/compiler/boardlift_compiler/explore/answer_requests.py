@@ -86,14 +86,20 @@ class Explorer:
         level = request.optimize_level or "O1"
         if level not in ("O1", "O2"):
             raise InvalidInputError(
-                "Remedies are tried at O1 or O2.", reason="KNOB_RANGE", metadata={"field": "optimize_level"}
+                "Remedies are tried at O1 or O2.",
+                reason="KNOB_RANGE",
+                remedy="Leave the level out, or ask for O1 or O2.",
+                metadata={"field": "optimize_level"},
             )
         path = await self._store.fetch(request.form.model)
         try:
             model = await asyncio.to_thread(lambda: read_model(path.read_bytes()))
         except ModelUnreadableError as error:
             raise InvalidInputError(
-                f"This is no ONNX model: {error}.", reason="MODEL_UNREADABLE", metadata={"field": "form.model"}
+                f"This is no ONNX model: {error}.",
+                reason="MODEL_UNREADABLE",
+                remedy="Check that the file loads with onnx.load.",
+                metadata={"field": "form.model"},
             ) from error
         spec = compiler_convert.spec_from_wire(request.variant)
         knobs = replace(spec.compiler, optimize_level=level)
@@ -156,7 +162,12 @@ class Explorer:
                     form.name, form.summary, base, request.plans, request.methods, variants, suggested
                 )
             except CandidateError as error:
-                raise InvalidInputError(f"{error}.", reason="CANDIDATE_INVALID", metadata={"field": "plans"}) from error
+                raise InvalidInputError(
+                    f"{error}.",
+                    reason="CANDIDATE_INVALID",
+                    remedy="Correct the plan or variant that it names.",
+                    metadata={"field": "plans"},
+                ) from error
         if not found or len(found) > MAX_CANDIDATES:
             raise InvalidInputError(
                 f"{len(found)} candidates; between 1 and {MAX_CANDIDATES} can be searched.",
@@ -193,7 +204,12 @@ async def _judged(work: Any) -> Any:
     try:
         return await work
     except GoalError as error:
-        raise InvalidInputError(f"{error}.", reason="GOAL_INVALID", metadata={"field": "goal"}) from error
+        raise InvalidInputError(
+            f"{error}.",
+            reason="GOAL_INVALID",
+            remedy="Name a metric and an output that the model has.",
+            metadata={"field": "goal"},
+        ) from error
 
 
 def _time_of(standing: Standing) -> float:
@@ -203,7 +219,10 @@ def _time_of(standing: Standing) -> float:
 def _check_range(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise InvalidInputError(
-            f"{name} must lie between {low} and {high}.", reason="KNOB_RANGE", metadata={"field": name}
+            f"{name} must lie between {low} and {high}.",
+            reason="KNOB_RANGE",
+            remedy="Give a value in that range.",
+            metadata={"field": name},
         )
 
 
@@ -222,6 +241,7 @@ def check_search(request: explore_pb2.SearchVariantsRequest) -> None:
         raise InvalidInputError(
             "A search needs at least one form, each with a name of its own.",
             reason="NAME_INVALID",
+            remedy="Give every form another name.",
             metadata={"field": "forms"},
         )
     if not request.reference_outputs.sha256 and not all(f.reference_outputs.sha256 for f in request.forms):

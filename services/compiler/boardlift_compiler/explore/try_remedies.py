@@ -40,7 +40,7 @@ class RemedyRun:
         result = explore_pb2.RemedyResult()
         form = self._request.form
         variant = compiler_convert.spec_to_wire(spec)
-        self._pace("the model as it is", 0.01)
+        self._pace("looking at the model", 0.01)
         if not self._request.try_remedies:
             # Placement does not depend on the variant: so an earlier CheckModel of the same model answers.
             checked = await self._builder.check(form.model, compiler_pb2.VariantSpec())
