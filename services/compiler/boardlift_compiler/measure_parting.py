@@ -25,7 +25,7 @@ SAMPLES = 4
 LARGE = 1_000_000
 """Elements of the inputs, all samples, from which one sample has to do."""
 MOST_ELEMENTS = 20_000_000
-"""Elements of all tensors together up to which nodes are compared, 160 MB each time."""
+"""Elements of the tensors that are compared at one time, 160 MB for each of the models; larger ones go in parts."""
 LIMIT_S = 600.0
 """Seconds, where the median of 238 builds was 0.24 s. The comparison is left out where it takes longer."""
 

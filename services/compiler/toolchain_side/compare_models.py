@@ -13,7 +13,7 @@ Request:
         the form it takes.
     near_db, behind_db, loss_db: nodes are compared as well when an output of the quantised model is below ``near_db``
         and more than ``behind_db`` behind the calibrated one, or one of the calibrated model below ``loss_db``.
-    most_elements: no nodes are compared when their tensors have more elements than this together.
+    most_elements: of the tensors that are held at one time.
 Answer:
     outputs: per float output ``{"output", "source", "calibrated_db", "quantized_db"}``, both against the float
         model; the source is the tensor in front of the rounding.
@@ -130,27 +130,44 @@ def fit(got, want, scale):
     return max((f for f in figures if f is not None), default=None)
 
 
+def split_nodes(nodes, sizes, most_elements):
+    """Split nodes into runs, in order, each of at most so many elements; a larger node stands alone."""
+    parts, held = [], 0
+    for node in nodes:
+        size = sizes.get(node.output[0], 0)
+        if not parts or held + size > most_elements:
+            parts.append([])
+            held = 0
+        parts[-1].append(node)
+        held += size
+    return parts
+
+
 def compare_nodes(sides, most_elements):
-    """Return a row per node; none when the tensors are too large together."""
+    """Return a row per node; large models are gone through in parts, one sample each, so that memory lasts."""
     plain, calibrated, quantized = (sides[n] for n in ("float", "calibrated", "quantized"))
-    dims = {v.name: v.type.tensor_type.shape.dim for v in calibrated.model.graph.value_info}
+    infos = calibrated.model.graph.value_info
+    sizes = {v.name: math.prod(d.dim_value for d in v.type.tensor_type.shape.dim) for v in infos}
     inner = inner_tensors(calibrated, quantized)
     nodes = [n for n in calibrated.model.graph.node if n.op_type != CALIBRATION]
-    names = [n.output[0] for n in nodes]
-    if sum(math.prod(d.dim_value for d in dims.get(name, ())) for name in names) > most_elements:
-        return []
-    count = min(LOCATE, calibrated.count)
-    in_float = plain.run([n for n in names if n in plain.made], count)
-    rounded = calibrated.run([*names, *(t for t, _, _ in inner.values())], count)
-    integers = quantized.run([i for _, i, _ in inner.values()], count)
-    behind = {n: fit(integers[i], rounded[t], scale) for n, (t, i, scale) in inner.items()}
-    loss = {n: signal_to_noise(rounded[n].ravel(), in_float[n].ravel()) for n in names
-            if n in in_float and rounded[n].size == in_float[n].size}  # fmt: skip
-    return [
-        {"node": n.name, "type": n.op_type, "inputs": [t.removesuffix("_calibrated") for t in n.input],
-         "output": n.output[0], "calibrated_db": loss.get(n.output[0]), "integers_db": behind.get(n.output[0])}
-        for n in nodes
-    ]  # fmt: skip
+    parts = split_nodes(nodes, sizes, most_elements)
+    count = min(LOCATE if len(parts) == 1 else 1, calibrated.count)
+    rows = []
+    for part in parts:
+        names = [n.output[0] for n in part]
+        wanted = {n: inner[n] for n in names if n in inner}
+        in_float = plain.run([n for n in names if n in plain.made], count)
+        rounded = calibrated.run([*names, *(t for t, _, _ in wanted.values())], count)
+        integers = quantized.run([i for _, i, _ in wanted.values()], count)
+        behind = {n: fit(integers[i], rounded[t], scale) for n, (t, i, scale) in wanted.items()}
+        loss = {n: signal_to_noise(rounded[n].ravel(), in_float[n].ravel()) for n in names
+                if n in in_float and rounded[n].size == in_float[n].size}  # fmt: skip
+        rows += [
+            {"node": n.name, "type": n.op_type, "inputs": [t.removesuffix("_calibrated") for t in n.input],
+             "output": n.output[0], "calibrated_db": loss.get(n.output[0]), "integers_db": behind.get(n.output[0])}
+            for n in part
+        ]  # fmt: skip
+    return rows
 
 
 def asks_for_nodes(row, request):
