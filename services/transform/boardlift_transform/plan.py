@@ -212,6 +212,7 @@ STEPS: tuple[Step, ...] = (
     Step("fold-conv-transpose", "the tool folds an Add into a grouped ConvTranspose wrongly"),
     Step("fold-stride", "a stride over one signal is computed at stride 1"),
     Step("replace-average-pool", "padded AveragePool is wrong on the border, a wide one coarse"),
+    Step("drop-padding-taps", "a rate that reaches past the map runs on the CPU", _has({"Conv"})),
     Step(
         "undilate-conv",
         "a dilated Conv with a stride runs on the CPU, and any dilated one in int8 under int16",
@@ -219,6 +220,7 @@ STEPS: tuple[Step, ...] = (
     ),
     Step("shuffle-conv-transpose", "every ConvTranspose falls back to int8 under int16", _int16),
     Step("crop-conv-transpose", "a ConvTranspose with uneven padding or holes runs on the CPU or not at all"),
+    Step("crop-pad", "the runtime dies on a Pad by less than nothing"),
     Step("balance-padding", "end-heavy padding is wrong under int16"),
     Step("keep-int16", "pools and strided depthwise layers fall back to int8 under int16", _int16),
     Step("replace-min", "Min runs on the CPU"),

@@ -1,11 +1,12 @@
 """Put Softmax, ArgMax and ArgMin on the axis that the BPU computes.
 
 Before -> After: 4-D `Softmax(axis 1)` of `[N,C,1,1]` -> `Transpose -> Softmax(axis 3) -> Transpose`;
-`ArgMax(axis 2 or 3, keepdims)` -> `Transpose -> ArgMax(axis 1) -> Transpose`; where int8 is possible and more than 128
-entries are compared, `ArgMax(axis 1)` -> `Transpose -> ArgMax(axis 3) -> Transpose`.
+`ArgMax(axis 2 or 3)` -> `Transpose -> ArgMax(axis 1) -> Reshape`; where int8 is possible and more than 128 entries are
+compared, `ArgMax(axis 1)` -> `Transpose -> ArgMax(axis 3) -> Reshape`.
 Why: under int16 Softmax on axis 3 goes to the BPU by itself, on axes 1 and 2 it stays on the CPU; ArgMax runs on the
 BPU for the channel only. There its result is an int8 under int8: entry 200 is read as -56, in the compiled code too
-(200 channels: 39 % of the results wrong, simulated). On axis 3 it runs on the CPU and is right.
+(200 channels: 39 % of the results wrong, simulated). On axis 3 it runs on the CPU and is right. Behind it the other
+axes have kept their order, so that a Reshape puts the one axis back: the board's CPU takes no Transpose of int64.
 Exactness: bit-exact.
 """
 
@@ -43,25 +44,23 @@ def _rewrite(node: ir.Node, editor: Editor, result: PassResult, limit: int) -> t
         place = 3 if axis == 1 else axis
     if axis in (0, place):
         return None
-    drops = argument and not attribute(node, "keepdims", 1)
-    if drops and place == 1:
-        result.skip(node, "it drops the axis")
-        return None
     if not argument and any(d != 1 for d in shape[axis + 1 :]):
         result.skip(node, f"Softmax over axes {axis} to 3 together")
         return None
-    perm = [0, 1, 2, 3]
-    perm[axis], perm[place] = perm[place], perm[axis]
+    rest = [k for k in range(4) if k != axis]
+    perm = [*rest[:place], axis, *rest[place:]]
     base = node.name or node.op_type
     attributes = {name: attribute(node, name) for name in node.attributes}
     attributes |= {"axis": place, "keepdims": 1} if argument else {"axis": place}
     moved = editor.transpose(node, x, perm, hint=f"{base}_in")
     inner = [1 if argument and i == place else shape[p] for i, p in enumerate(perm)]
     made = editor.node(node, node.op_type, [moved], inner, attributes, hint=base, dtype=out.dtype)
-    back = editor.transpose(node, made, perm, hint=f"{base}_out")
-    if drops:
-        back = editor.reshape(node, back, [n for i, n in enumerate(shape) if i != axis], hint=f"{base}_dropped")
-    return back, f"{node.op_type} on axis {place} between Transposes"
+    if not argument:
+        back = editor.transpose(node, made, [perm.index(k) for k in range(4)], hint=f"{base}_out")
+        return back, f"{node.op_type} on axis {place} between Transposes"
+    kept = [1] if attribute(node, "keepdims", 1) else []
+    back = editor.reshape(node, made, [*shape[:axis], *kept, *shape[axis + 1 :]], hint=f"{base}_out")
+    return back, f"{node.op_type} on axis {place} behind a Transpose"
 
 
 PASS = Pass(

@@ -1,0 +1,35 @@
+"""Moves that the vendor's runtime dies on, or that the board's CPU does not take: before and after the passes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from boardlift_transform import transform
+from boardlift_transform.build_test_models import GraphBuilder
+from boardlift_transform.toolchain_test import between_convs, error_of, samples_of
+
+pytestmark = [pytest.mark.toolchain, pytest.mark.timeout(600)]
+
+
+@pytest.mark.parametrize("int16", [False, True])
+def test_the_runtime_dies_on_a_pad_by_less_than_nothing_and_runs_after_the_pass(tool: Any, int16: bool) -> None:
+    model = between_convs("Pad", [0, 0, -1, 2, 0, 0, 1, -3], channels=8, size=10)
+    with pytest.raises(AssertionError):
+        error_of(tool, model, transform(model, skip_passes=["crop-pad"]).model, int16=int16)
+    error, differing = error_of(tool, model, transform(model).model, int16=int16)
+    assert differing == 0 and error < 0.05
+
+
+def test_argmax_along_the_rows_is_built_with_its_indices(tool: Any) -> None:
+    b = GraphBuilder(11, 7, seed=1)
+    t = b.node("Conv", [b.input("x", [1, 6, 8, 10]), b.weight(8, 6, 3, 3), b.weight(8)], pads=[1, 1, 1, 1])
+    b.node("ArgMax", [t], "y", axis=3, keepdims=1)
+    b.output("y", [1, 8, 8, 1], 7)
+    model = b.model()
+    result = transform(model, samples=(samples := samples_of(model)))
+    assert [n.op_type for n in result.model.graph.node].count("Transpose") == 1  # the board's CPU takes none of int64
+    run = tool.compile(result.model, samples)
+    assert run.exit_code == 0, run.errors
+    got, differing = tool.execute(run, {name: array[0] for name, array in samples.items()})
+    assert differing == 0 and got["y"].shape == (1, 8, 8, 1) and np.ptp(got["y"]) > 1
