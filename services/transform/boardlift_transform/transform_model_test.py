@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from boardlift_transform import Refusal, transform
+from boardlift_transform import Refusal, prove, transform
 from boardlift_transform.build_test_models import GraphBuilder, elu_policy
 
 
@@ -62,6 +62,20 @@ def test_a_constant_output_does_not_count_against_batch_eight() -> None:
     assert transform(b.model()).proof.batch == "proven"
 
 
+def test_outputs_that_are_no_number_do_not_count_against_batch_eight() -> None:
+    b = GraphBuilder(11)
+    b.node("Sqrt", [b.input("x", ["N", 4])], "y")
+    b.output("y", ["N", 4])
+    result = transform(b.model())
+    assert any(np.isnan(r["y"]).any() for r in result.proof.reference) and result.proof.batch == "proven"
+
+
+def test_a_model_too_large_to_try_batch_eight_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prove, "MAX_BATCH_CHECK_BYTES", 1000)
+    result = transform(elu_policy(), outputs=["actions"])
+    assert result.proof.batch == "unchecked" and [f.code for f in result.findings] == ["BATCH_UNCHECKED"]
+
+
 def test_a_model_that_mixes_the_batch_is_pinned_to_batch_one() -> None:
     b = GraphBuilder(11)
     t = b.node("Relu", [b.input("x", ["N", 4])])
@@ -73,10 +87,12 @@ def test_a_model_that_mixes_the_batch_is_pinned_to_batch_one() -> None:
     assert result.proof.batch == "literal"
 
 
-def test_a_model_that_mixes_the_batch_without_any_reshape_is_pinned_at_its_inputs() -> None:
+@pytest.mark.parametrize("scale", [1.0, 1e-6])
+def test_a_model_that_mixes_the_batch_without_any_reshape_is_pinned_at_its_inputs(scale: float) -> None:
     b = GraphBuilder(11)
     t = b.node("Relu", [b.input("x", [1, 4, 3, 2])])
-    b.node("Sub", [t, b.node("ReduceMax", [t], axes=[0], keepdims=1)], "y")
+    t = b.node("Sub", [t, b.node("ReduceMax", [t], axes=[0], keepdims=1)])
+    b.node("Mul", [t, b.constant(np.float32(scale))], "y")
     b.output("y", [1, 4, 3, 2])
     result = transform(b.model())
     assert [p.id for p in result.passes[-2:]] == ["pin-batch", "pin-batch"] and result.proof.batch == "literal"
