@@ -30,7 +30,7 @@ from boardlift_compiler.toolchain import Toolchain
 
 Array = npt.NDArray[np.generic]
 Progress = Callable[[str, float, int, int], None]
-FRAGILE = frozenset({"HzQuantizedTopK", "Gather"})
+FRAGILE = frozenset({"HzQuantizedTopK", "Gather", "GatherElements"})
 """Operators of the quantised model whose compiled code dies in the simulator at many sizes."""
 EDGE_OPS = frozenset({*REMOVABLE_TYPES, "HzQuantize", "HzDequantize"})
 
@@ -60,7 +60,7 @@ class BitCheck:
 
 
 def find_fragile(compiled: CompiledModel, quantized: ModelSummary) -> str:
-    """Return the nodes on the BPU of a type whose code dies in the simulator at many sizes, TopK and Gather.
+    """Return the nodes on the BPU whose code dies in the simulator at many sizes: TopK, Gather, GatherElements.
 
     Measured: 8 x 14 x 14 and 16 x 1 x 1 die (hbrtErrorForDeveloper), 16 x 16 x 16 does not; on the CPU they are right.
     """

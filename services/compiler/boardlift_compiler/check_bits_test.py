@@ -130,7 +130,14 @@ async def test_code_that_is_known_to_die_is_named(check, fragile, aborted, code,
 
 def test_only_nodes_on_the_bpu_are_fragile():
     nodes = [
-        Node(n, t, "", (), ()) for n, t in (("a", "Gather"), ("b", "HzQuantizedTopK"), ("c", "Gather"), ("d", "Add"))
+        Node(n, t, "", (), ())
+        for n, t in (
+            ("a", "Gather"),
+            ("b", "HzQuantizedTopK"),
+            ("c", "Gather"),
+            ("d", "Add"),
+            ("e", "GatherElements"),
+        )
     ]
     compiled = CompiledModel("m", (NODE, BinNode("c", "Gather", (), ())), {}, b"", {})
-    assert find_fragile(compiled, ModelSummary(8, {}, "g", (), (), tuple(nodes), {})) == "a, b"
+    assert find_fragile(compiled, ModelSummary(8, {}, "g", (), (), tuple(nodes), {})) == "a, b, e"

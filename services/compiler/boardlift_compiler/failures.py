@@ -223,6 +223,8 @@ SILENT_KINDS = (
          " that is not there.", "Give the Conv a bias; zeros will do.", cure="fold-channel-add"),
     _row("PRELU_SLOPES", None, "PRelu {subject} has its slopes along another axis than the channels (axis 1), which the"
          " tool does not take.", "Transpose the slopes' axis to the channels around it.", cure="turn-prelu"),
+    _row("PAD_CROPS", None, "The vendor's runtime dies on Pad {subject}, which pads by less than nothing.",
+         "Write it as a Slice and a Pad of what is left.", cure="crop-pad"),
     _row("CPU_UNSUPPORTED", None, "The processor lacks vector instructions the toolchain was built with.",
          "Use an x86-64 machine with AVX2; pass the host CPU through to a virtual machine.", user_fault=False),
     _row("TIMEOUT", None, "The tool did not finish within {subject} s.",

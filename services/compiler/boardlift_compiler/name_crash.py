@@ -25,6 +25,20 @@ def name_crash(failure: StageFailure | None, model: ModelSummary) -> StageFailur
     return make_failure("CONV_BIAS_CRASH", ", ".join(found[:8]), failure.evidence, failure.exit_code)
 
 
+def name_runtime_crash(failure: StageFailure, quantized: ModelSummary) -> StageFailure:
+    """Return the failure with the node at fault when the runtime died on a quantised model that explains it.
+
+    A Pad by less than nothing: the tool builds it, its runtime ends by signal 11 (measured).
+    """
+    if failure.code != "CRASH":
+        return failure
+    pads = {n.name: n.attributes.get("pads", ()) for n in quantized.nodes if n.op_type == "HzPad"}
+    found = [name for name, amounts in pads.items() if isinstance(amounts, tuple) and any(a < 0 for a in amounts)]
+    if not found:
+        return failure
+    return make_failure("PAD_CROPS", ", ".join(found[:8]), failure.evidence, failure.exit_code)
+
+
 def _name_slopes(failure: StageFailure, model: ModelSummary) -> StageFailure:
     """Name the PRelu whose slopes the tool can't reshape: it says the same of a sample of the wrong size."""
     match = re.search(r"cannot reshape array of size (\d+) into shape \(1,1,1,", "\n".join(failure.evidence))

@@ -4,12 +4,13 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from boardlift_compiler.explain_failure import make_failure
-from boardlift_compiler.name_crash import name_crash
+from boardlift_compiler.name_crash import name_crash, name_runtime_crash
 from boardlift_compiler.read_model import read_model
 from boardlift_compiler.run_check import check_placement
 from boardlift_compiler.run_folder import run_folder
 from boardlift_compiler.run_mapper import Hooks, Limits
-from boardlift_compiler.spec import CompileSpec
+from boardlift_compiler.run_simulation import SimulateInputs, simulate_model
+from boardlift_compiler.spec import CalibrationSpec, CompilerKnobs, CompileSpec
 
 
 def build(*, bias: bool = False, pads: int = 0, turned: bool = False) -> bytes:
@@ -99,3 +100,53 @@ async def test_the_real_checker_on_slopes_off_the_channels(toolchain, tmp_path):
         "slopes",
         "turn-prelu",
     )
+
+
+def padded(pads: list[int], op_type: str = "HzPad") -> bytes:
+    """The quantised model's Pad."""
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4, "h", "w"]) for n in "xy"]
+    graph = helper.make_graph([helper.make_node(op_type, ["x"], ["y"], name="pad", pads=pads)], "g", ends[:1], ends[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("pads", "code"), [([0, -1, 0, 0, 0, 0, 2, 0], "PAD_CROPS"), ([0, 1, 0, 0, 0, 0, 2, 0], "CRASH")]
+)
+def test_a_runtime_that_died_on_a_pad_by_less_than_nothing_names_it(pads: list[int], code: str) -> None:
+    named = name_runtime_crash(CRASH, read_model(padded(pads)))
+    assert named.code == code
+    assert code == "CRASH" or (named.subject, named.transform_pass, named.evidence) == (
+        "pad",
+        "crop-pad",
+        CRASH.evidence,
+    )
+
+
+def test_a_runtime_that_ended_otherwise_keeps_its_reason() -> None:
+    slow = make_failure("TIMEOUT", "3600")
+    assert name_runtime_crash(slow, read_model(padded([0, -1, 0, 0, 0, 0, 0, 0]))) is slow
+
+
+@pytest.mark.toolchain
+async def test_the_runtime_dies_of_it(build, toolchain, tmp_path) -> None:
+    weights = [numpy_helper.from_array(np.ones((4, 4, 1, 1), np.float32), "w")]
+    weights.append(numpy_helper.from_array(np.array([0, 0, -1, 0, 0, 0, 1, 0], np.int64), "p"))
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["t"], name="first"),
+        helper.make_node("Pad", ["t", "p"], ["u"], name="crop"),
+        helper.make_node("Relu", ["u"], ["v"], name="relu"),
+        helper.make_node("Conv", ["v", "w"], ["y"], name="last"),
+    ]
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4, 5, 6]) for n in "xy"]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7)
+    built = await build(model, CompileSpec(calibration=CalibrationSpec("max"), compiler=CompilerKnobs("O1")))
+    assert built.failure is None and "INTEGERS_NOT_COMPARED" in [f.code for f in built.findings]
+    (tmp_path / "q.onnx").write_bytes(built.kept["quantized_model.onnx"])
+    (tmp_path / "m.bin").write_bytes(built.compiled)
+    np.savez(tmp_path / "held.npz", x=np.ones((2, 1, 4, 5, 6), np.float32))
+    inputs = SimulateInputs(tmp_path / "q.onnx", tmp_path / "m.bin", tmp_path / "held.npz", None, built.spec, 1)
+    with run_folder(tmp_path / "runs") as folder:
+        outcome = await simulate_model(toolchain, inputs, folder)
+    assert outcome.failure is not None
+    assert (outcome.failure.code, outcome.failure.subject) == ("PAD_CROPS", "crop")

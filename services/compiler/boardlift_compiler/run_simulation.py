@@ -29,6 +29,7 @@ from boardlift_compiler.find_far_outputs import describe_far_output
 from boardlift_compiler.find_lost_channels import describe_lost_channels
 from boardlift_compiler.find_saturation import describe_saturation
 from boardlift_compiler.findings import Finding
+from boardlift_compiler.name_crash import name_runtime_crash
 from boardlift_compiler.prepare_calibration import RefusedError, read_samples
 from boardlift_compiler.read_bin import BinUnreadableError, read_bin
 from boardlift_compiler.read_model import ModelSummary, ModelUnreadableError, read_model
@@ -105,7 +106,7 @@ async def simulate_model(
     tensors = dict(borders.values())
     answer = await _run_quantised(toolchain, inputs, folder, tensors, on_progress)
     if isinstance(answer, StageFailure):
-        outcome.failure = answer
+        outcome.failure = name_runtime_crash(answer, quantized)
         return outcome
     outcome.batched = bool(answer.get("batched"))
     outcome.quantized_outputs = folder.path / "outputs.npz"

@@ -17,6 +17,8 @@ from boardlift_compiler.toolchain import Toolchain, tool_environment
 
 Array = npt.NDArray[np.generic]
 TRACE = re.compile(r"-+ ?Stack Trace|/\S+\[0x[0-9a-f]+\]|/\S+\(\S*\)\[0x[0-9a-f]+\]", re.IGNORECASE)
+REPORT = "version:"
+"""Begins what the simulator tells of itself when it aborts: versions, folders and its own command line."""
 ABORTED = (134, -6)
 """Exit codes of a program that SIGABRT ended, through a shell and without one."""
 DUMP = re.compile(r"hbdk_output(\d+)_(?:feature_)?(.*?)_?elem_int\.txt", re.DOTALL)
@@ -64,8 +66,9 @@ def find_dumps(files: Iterable[str], outputs: Sequence[str]) -> list[str]:
 
 
 def last_words(lines: Sequence[str]) -> str:
-    """Return what the simulator said at last, without the stack trace and the folders that it adds to it."""
-    said = [line.strip() for line in lines if line.strip() and not TRACE.match(line.strip())]
+    """Return what the simulator said at last, without the report of itself, the stack trace and the folders in them."""
+    own = next((i for i, line in enumerate(lines) if line.strip().startswith(REPORT)), len(lines))
+    said = [line.strip() for line in lines[:own] if line.strip() and not TRACE.match(line.strip())]
     return " | ".join(said[-5:]) or "it crashed without a word, as it does on damaged code"
 
 

@@ -38,4 +38,6 @@ def test_a_dump_is_integers_with_comments() -> None:
 def test_what_the_simulator_says_at_last_holds_no_stack_trace_and_no_folder() -> None:
     trace = ["----Stack Trace----", "/opt/t/bin/hbdk-sim[0x7cc774]", "/lib/libc.so.6(abort+0xd3)[0x7f5b260a5472]"]
     assert last_words(["load code", "bad input size", *trace]) == "load code | bad input size"
+    report = ["version: 3.49.15", "executable: /opt/t/bin/hbdk-sim", "/opt/t/bin/hbdk-sim", "-f", "/run/code.hbm"]
+    assert last_words(["hbrtErrorForDeveloper", "971", *report, *trace]) == "hbrtErrorForDeveloper | 971"
     assert last_words(trace) == "it crashed without a word, as it does on damaged code"
