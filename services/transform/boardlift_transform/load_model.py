@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,13 +154,13 @@ def _parse(data: bytes) -> onnx.ModelProto:
 
 
 def load_external(proto: onnx.ModelProto, folder: Path | None, files: Mapping[str, Path]) -> None:
-    """Read external tensors into the model; every path is checked before it is opened.
+    """Read external tensors into the model, wherever they are; every path is checked before it is opened.
 
     Raises:
         Refusal: EXTERNAL_DATA_PATH for absolute paths, `..` and symlinks; EXTERNAL_DATA_MISSING; EXTERNAL_DATA_RANGE.
     """
     total = 0
-    for tensor in proto.graph.initializer:
+    for tensor in _tensors(proto):
         if tensor.data_location != onnx.TensorProto.EXTERNAL:
             continue
         entries = {e.key: e.value for e in tensor.external_data}
@@ -182,6 +182,24 @@ def load_external(proto: onnx.ModelProto, folder: Path | None, files: Mapping[st
             tensor.raw_data = handle.read(length)
         del tensor.external_data[:]
         tensor.data_location = onnx.TensorProto.DEFAULT
+
+
+def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Every tensor of a model: weights of graphs at any depth, sparse ones, attributes, those of functions too."""
+    graphs, nodes = [proto.graph], [n for f in proto.functions for n in f.node]
+    while graphs or nodes:
+        while nodes:
+            for attr in nodes.pop().attribute:
+                yield from (attr.t, *attr.tensors)
+                for sparse in (attr.sparse_tensor, *attr.sparse_tensors):
+                    yield from (sparse.values, sparse.indices)
+                graphs += [*([attr.g] if attr.HasField("g") else []), *attr.graphs]
+        if graphs:
+            graph = graphs.pop()
+            yield from graph.initializer
+            for sparse in graph.sparse_initializer:
+                yield from (sparse.values, sparse.indices)
+            nodes += graph.node
 
 
 def _range(name: str, location: str) -> Refusal:

@@ -125,6 +125,32 @@ def test_external_weights_beside_the_model_are_read(tmp_path: Path) -> None:
     assert load_model(_external(tmp_path, "w.bin")).proto.graph.initializer[0].raw_data
 
 
+def _weight_inside(location: str, place: str) -> onnx.ModelProto:
+    """`y = x + 1`, the ones in another file and held by a Constant, or by a branch of an If."""
+    ones = onnx.TensorProto(name="ones", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    ones.external_data.add(key="location", value=location)
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4]) for n in ("x", "y"))
+    nodes = [helper.make_node("Constant", [], ["ones"], value=ones), helper.make_node("Add", ["x", "ones"], ["y"])]
+    if place == "branch":
+        out = helper.make_tensor_value_info("sum", TensorProto.FLOAT, [1, 4])
+        branch = helper.make_graph([helper.make_node("Add", ["x", "ones"], ["sum"])], "then", [], [out], [ones])
+        other = helper.make_graph([helper.make_node("Identity", ["x"], ["sum"])], "else", [], [out])
+        always = helper.make_tensor("always", TensorProto.BOOL, [], [True])
+        nodes = [helper.make_node("Constant", [], ["always"], value=always),
+                 helper.make_node("If", ["always"], ["y"], then_branch=branch, else_branch=other)]  # fmt: skip
+    graph = helper.make_graph(nodes, "g", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+@pytest.mark.parametrize("place", ["constant", "branch"])
+def test_external_weights_inside_of_nodes_are_read(tmp_path: Path, place: str) -> None:
+    (tmp_path / "w.bin").write_bytes(np.ones(4, np.float32).tobytes())
+    (tmp_path / "m.onnx").write_bytes(_weight_inside("w.bin", place).SerializeToString())
+    result = transform(tmp_path / "m.onnx", samples={"x": np.full((2, 4), 2, np.float32)})
+    assert all((r["y"] == 3).all() for r in result.proof.reference)
+    assert reason_of(_weight_inside("/etc/hostname", place)) == "EXTERNAL_DATA_PATH"
+
+
 @pytest.mark.parametrize("location", ["/etc/hostname", "../w.bin", "a/../../w.bin", "", "a\\..\\w.bin"])
 def test_external_paths_that_leave_the_folder(tmp_path: Path, location: str) -> None:
     inner = tmp_path / "inner"
