@@ -5,10 +5,11 @@ Exit codes as a linter's: 0 nothing to object, 1 the model is refused or not equ
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -25,7 +26,10 @@ from boardlift_transform.request import Request
 from boardlift_transform.runner import run_plan
 from boardlift_transform.targets import find_target
 
-REFUSED, USAGE = 1, 2
+if TYPE_CHECKING:
+    from boardlift_transform.transform_model import TransformResult
+
+REFUSED = 1
 
 
 def _request_options(command: Any) -> Any:
@@ -164,17 +168,30 @@ def apply(
     from boardlift_transform.transform_model import transform_loaded
 
     request = _request(options)
+    if out is not None and not out.parent.is_dir():
+        raise click.UsageError(f"there is no folder {out.parent} to write to")
     try:
         result = transform_loaded(load_model(model), target, request, _samples(data), diff=diff, keep_steps=keep_steps)
+        if out is not None:
+            _save(result, out)
     except Refusal as refusal:
         return _refuse(context, refusal, as_json)
-    if out is not None:
-        partial = out.with_name(out.name + ".partial")
-        result.save(partial)
-        partial.replace(out)
     click.echo(json.dumps(result_data(result), indent=2) if as_json else result_text(result, with_diff=diff))
     if snippet:
         click.echo(result.snippet)
+
+
+def _save(result: TransformResult, out: Path) -> None:
+    """Write the model as a whole or not at all."""
+    partial = out.with_name(out.name + ".partial")
+    try:
+        result.save(partial)
+        partial.replace(out)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        text = f"cannot write {out.name}: {error.strerror}"
+        raise Refusal("OUT_NOT_WRITABLE", text, remedy="free space there, or name another file") from error
 
 
 def _samples(path: Path | None) -> dict[str, Array] | None:

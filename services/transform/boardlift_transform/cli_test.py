@@ -61,6 +61,14 @@ def test_exit_codes(policy: Path, tmp_path: Path) -> None:
     assert run("apply", tmp_path / "absent.onnx")[0] == 2
 
 
+def test_a_result_that_cannot_be_written_is_said_and_leaves_nothing(policy: Path, tmp_path: Path) -> None:
+    assert run("apply", policy, "-o", tmp_path / "absent" / "x.onnx")[0] == 2
+    folder = tmp_path / "taken.onnx.partial"
+    folder.mkdir()
+    code, text = run("apply", policy, "-o", tmp_path / "taken.onnx")
+    assert code == 1 and "OUT_NOT_WRITABLE" in text and not (tmp_path / "taken.onnx").exists()
+
+
 def test_explaining_a_small_model_is_quick(policy: Path) -> None:
     from click.testing import CliRunner
 
