@@ -145,3 +145,17 @@ def test_slopes_off_the_channels_are_refused_only_before_the_pass(tool: Any) -> 
     assert tool.check(model).exit_code == 255
     error, differing = error_of(tool, model, transform(model).model, int16=False)
     assert differing == 0 and error < 0.04
+
+
+@pytest.mark.parametrize(("rate", "on_cpu"), [(12, []), (24, ["Conv"])])
+def test_a_rate_past_the_map_is_one_tap_on_the_bpu_and_int16(tool: Any, rate: int, on_cpu: list[str]) -> None:
+    model = between_convs("Conv", np.eye(16)[:, :, None, None].repeat(3, 2).repeat(3, 3).astype(np.float32), size=8,
+                          dilations=[rate] * 2, pads=[rate] * 4)  # fmt: skip
+    plain = transform(model, skip_passes=["drop-padding-taps"]).model
+    assert tool.check(plain).on_cpu == on_cpu
+    result = transform(model).model
+    after = tool.check(result)
+    assert not after.on_cpu and len(after.subgraphs) == 1
+    before = error_of(tool, model, plain, int16=True)[0]
+    error, differing = error_of(tool, model, result, int16=True)
+    assert differing == 0 and error < 0.012 and (on_cpu or error < before)
