@@ -96,7 +96,9 @@ def summary(found: inspect.ModelSummary) -> transform_pb2.ModelSummary:
     )
 
 
-OUR_FAULTS = frozenset({"PASS_FAILED", "RESULT_NOT_LEGAL", "CANCELLED"})
+OUR_FAULTS = frozenset(
+    {"PASS_FAILED", "RESULT_NOT_LEGAL", "RESULT_INVALID", "OPSET_NOT_REACHED", "NOT_EQUIVALENT", "CANCELLED"}
+)
 """Reasons that blame our code, not the input: such results are never stored, and the stage is tried again."""
 
 

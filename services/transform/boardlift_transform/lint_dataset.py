@@ -5,7 +5,8 @@ The vendor tool takes NaN, Inf and all-zero calibration without a word, so nothi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -155,9 +156,16 @@ def _look_at_samples(arrays: Mapping[str, Array], inputs: Sequence[TensorSpec], 
 
 
 def sample_keys(arrays: Mapping[str, Array], inputs: Sequence[TensorSpec], count: int) -> list[bytes]:
-    """The bytes of each sample over all inputs: equal keys mean equal samples."""
+    """A digest of each sample over all inputs: equal keys mean equal samples."""
     views = [np.ascontiguousarray(arrays[spec.name]) for spec in inputs]
-    return [b"".join(view[i].tobytes() for view in views) for i in range(count)]
+    return [_digest(view[i] for view in views) for i in range(count)]
+
+
+def _digest(parts: Iterable[Array]) -> bytes:
+    digest = hashlib.sha256()
+    for part in parts:  # of one shape in every sample, so that nothing need stand between them
+        digest.update(part.tobytes())
+    return digest.digest()
 
 
 _RECORD = "record inputs where the model will be used"

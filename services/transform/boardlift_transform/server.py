@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +27,19 @@ from boardlift_servicekit.server import Host
 from boardlift_transform import convert
 from boardlift_transform.check_result import Finding
 from boardlift_transform.inspect import summarise
-from boardlift_transform.lint_dataset import check_dataset, sample_keys
 from boardlift_transform.load_model import LoadedModel, load_model
 from boardlift_transform.map_dataset import map_inputs, map_references, npz_bytes
 from boardlift_transform.passes import PASSES, PASSES_BY_ID
 from boardlift_transform.plan import plan
+from boardlift_transform.prepare_dataset import prepare_dataset
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.settings import AllSettings, Settings
-from boardlift_transform.split_dataset import split_samples
 from boardlift_transform.targets import find_target
 from boardlift_transform.transform_model import TransformResult, transform_loaded
 from boardlift_transform.try_names import try_names
 
 SERVICE = "boardlift.v1.TransformService"
 STAGE_VERSION = code_version(Path(__file__).parent)
-VERSION = "0.1.0"
 ONNX_TYPE = "application/onnx"
 NPZ_TYPE = "application/x-npz"
 DEFAULT_TARGET = "rdk-x5"
@@ -128,27 +127,17 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
 
     async def _prepare(
         self, loaded: LoadedModel, dataset: Dataset, spec: transform_pb2.SplitSpec, frozen: set[str]
-    ) -> Any:
-        found = summarise(loaded.to_ir(), loaded.sha256)
-        inputs = [item for item in found.inputs if item.name not in frozen]
-        fed = {name: array for name, array in dataset.arrays.items() if name not in frozen}
-        lint = await asyncio.to_thread(check_dataset, fed, inputs)
-        keys = sample_keys(fed, inputs, dataset.samples)
-        split = split_samples(keys, spec.calibration_samples, spec.heldout_samples, spec.seed, dataset.split)
-        names = [s.name for s in inputs]
-        parts = []
-        for chosen in (split.calibration, split.heldout):
-            arrays = {name: dataset.arrays[name][list(chosen)] for name in names}
-            document = {k: v for k, v in dataset.document.items() if k != "split"}
-            parts.append(await self._put_dataset(Dataset(arrays, document)))
+    ) -> transform_pb2.PrepareDatasetResponse:
+        counts = {"calibration": spec.calibration_samples, "heldout": spec.heldout_samples, "seed": spec.seed}
+        made = await asyncio.to_thread(lambda: prepare_dataset(loaded, dataset, frozen, **counts))
         return transform_pb2.PrepareDatasetResponse(
-            calibration=parts[0],
-            heldout=parts[1],
-            calibration_samples=len(split.calibration),
-            heldout_samples=len(split.heldout),
-            findings=convert.findings([*lint, *split.findings]),
+            calibration=await self._put_dataset(made.calibration),
+            heldout=await self._put_dataset(made.heldout),
+            calibration_samples=made.calibration.samples,
+            heldout_samples=made.heldout.samples,
+            findings=convert.findings(made.findings),
             provenance_json=json.dumps(dataset.document.get("provenance", {}), sort_keys=True),
-            model_summary=convert.summary(found),
+            model_summary=convert.summary(made.model),
         )
 
     async def _put_dataset(self, dataset: Dataset) -> artifact_pb2.ArtifactRef:
@@ -209,7 +198,9 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
             shorter = {name: array[:kept] for name, array in heldout.arrays.items()}
             document = {k: v for k, v in heldout.document.items() if k != "split"}
             answer.heldout.CopyFrom(await self._put_mapped(result, Dataset(shorter, document)))
-            reference = npz_bytes(map_references(result.io_map, result.proof.reference))
+            reference = await asyncio.to_thread(
+                lambda: npz_bytes(map_references(result.io_map, result.proof.reference))
+            )
             answer.reference_outputs.CopyFrom(await self._store.put_bytes(reference, NPZ_TYPE))
         return answer
 
@@ -245,7 +236,7 @@ class ServerInfo(toolchain_pb2_grpc.ServerServiceServicer):
         """Describe the server."""
         return toolchain_pb2.GetServerInfoResponse(
             name="transform",
-            version=VERSION,
+            version=metadata.version("boardlift-transform"),
             tools=convert.tools(),
             slots=self._executions.slots,
             busy_slots=self._executions.busy,

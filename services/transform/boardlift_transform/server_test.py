@@ -1,10 +1,14 @@
+import asyncio
+import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 import pytest_asyncio
 from boardlift.datasets.archive import Dataset, read_dataset, write_dataset
@@ -15,8 +19,12 @@ from boardlift_servicekit.channels import ChannelSettings, connect
 from boardlift_servicekit.server import ServerSettings
 from onnx import TensorProto, helper
 
+from boardlift_transform import server
 from boardlift_transform.build_test_models import elu_policy
 from boardlift_transform.equivalence import Session
+from boardlift_transform.pass_result import PassResult
+from boardlift_transform.passes import PASSES_BY_ID
+from boardlift_transform.prepare_dataset import prepare_dataset
 from boardlift_transform.server import build_host
 from boardlift_transform.settings import AllSettings, Settings
 
@@ -119,6 +127,22 @@ async def test_a_refusal_is_a_result_not_a_status(running: Running) -> None:
     assert inspected.failure.code == "MODEL_CORRUPT"
 
 
+async def test_a_pass_that_spoils_the_model_is_not_the_callers_fault(running: Running, monkeypatch: Any) -> None:
+    def spoil(model: Any, parameters: Any) -> PassResult:
+        for name, value in model.graph.initializers.items():
+            value.const_value = ir.tensor(value.const_value.numpy() * np.float32(1.01), name=name)
+        return PassResult()
+
+    monkeypatch.setitem(PASSES_BY_ID, "replace-neg", replace(PASSES_BY_ID["replace-neg"], apply=spoil))
+    request = transform_pb2.TransformModelRequest(model=_inline(elu_policy((8, 8))))
+    request.spec.passes.add(id="replace-neg")
+    _, result = await running.transform(request)
+    assert (result.failure.code, result.failure.user_fault) == ("NOT_EQUIVALENT", False)
+    monkeypatch.undo()
+    _, again = await running.transform(request)
+    assert not again.HasField("failure")  # what was our fault is not answered from the store
+
+
 async def test_inspect_plan_and_list(running: Running) -> None:
     source = _inline(elu_policy())
     summary = (await running.stub.InspectModel(transform_pb2.InspectModelRequest(model=source))).summary
@@ -155,6 +179,20 @@ async def test_a_dataset_that_does_not_fit_is_refused_by_name(running: Running) 
             transform_pb2.PrepareDatasetRequest(model=_inline(elu_policy()), dataset=missing)
         )
     assert from_rpc_error(caught.value).reason == "ARTIFACT_MISSING"
+
+
+async def test_the_server_answers_while_a_dataset_is_looked_at(running: Running, monkeypatch: Any) -> None:
+    def slowly(*arguments: Any, **more: Any) -> Any:
+        time.sleep(1.0)
+        return prepare_dataset(*arguments, **more)
+
+    monkeypatch.setattr(server, "prepare_dataset", slowly)
+    request = transform_pb2.PrepareDatasetRequest(model=_inline(elu_policy()), dataset=await running.dataset())
+    preparing = asyncio.ensure_future(running.stub.PrepareDataset(request))
+    await asyncio.sleep(0.3)
+    await running.info.GetServerInfo(toolchain_pb2.GetServerInfoRequest())
+    assert not preparing.done()
+    assert not (await preparing).HasField("failure")
 
 
 async def test_an_input_that_will_be_frozen_needs_no_samples(running: Running) -> None:
