@@ -1,14 +1,15 @@
-"""The proof: original and result on the same samples, the guilty pass on a mismatch, and the batch-of-8 check."""
+"""The proof: original and result on the same samples, and the guilty pass on a mismatch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 
+from boardlift_transform.check_batch import UNCHECKED, check_batch
 from boardlift_transform.check_result import Finding
 from boardlift_transform.edit_graph import Array, names_of
 from boardlift_transform.equivalence import (
@@ -22,7 +23,7 @@ from boardlift_transform.equivalence import (
     run_result,
 )
 from boardlift_transform.inspect import TensorSpec
-from boardlift_transform.io_map import INPUT, IoEntry, feed_new, io_map, old_outputs, per_sample
+from boardlift_transform.io_map import IoEntry, io_map, old_outputs, per_sample
 from boardlift_transform.load_model import LoadedModel
 from boardlift_transform.passes import PASSES_BY_ID
 from boardlift_transform.passes._base import BIT_EXACT
@@ -32,12 +33,9 @@ from boardlift_transform.request import Request
 from boardlift_transform.runner import find_guilty, run_plan
 from boardlift_transform.samples import Bounds, random_samples
 
-BATCH = 8
 NEWEST_RUN_IR = 10
 MAX_SAMPLES = 512
 MAX_COMPARED = 64
-MAX_BATCH_CHECK_BYTES = 1 << 28
-PROVEN, LITERAL, WRONG, UNCHECKED = "proven", "literal", "wrong", "unchecked"
 
 
 @dataclass(frozen=True)
@@ -60,6 +58,8 @@ class Subject:
     """The user's model in onnxruntime, when it was opened already."""
     reference: Sequence[Mapping[str, Array]] = ()
     """Its outputs per sample, when an earlier proof computed them."""
+    on_sample: Callable[[int], None] = lambda done: None
+    """Told how many samples the user's model has run; what it raises ends the proof."""
 
 
 @dataclass(frozen=True)
@@ -127,20 +127,17 @@ def prove(subject: Subject, verify: bool = True) -> Proof:
     reference = subject.reference or _run_original(subject, names)
     outputs = [TensorSpec(n, str(reference[0][n].dtype), reference[0][n].shape) for n in names]
     entries = io_map(subject.inputs, subject.working, outputs)
-    data = model.SerializeToString()
     tolerance = tolerance_of(subject.plan.passes, subject.loaded)
     some, feeds = reference[:MAX_COMPARED], subject.feeds[:MAX_COMPARED]
-    results = run_result(data, entries, feeds)
+    results = run_result(model.SerializeToString(), entries, feeds)
     made = tuple(old_outputs(entries, result) for result in results)
     comparisons = compare_results(some, made, tolerance)
     guilty = ""
     batch, findings = UNCHECKED, list[Finding]()
     if not all(c.passed for c in comparisons):
         guilty = _blame(subject, outputs, some)
-    elif len(data) <= MAX_BATCH_CHECK_BYTES:
-        batch, findings = check_batch(model, entries, feeds, results)
     else:
-        findings = [_not_tried(len(data))]
+        batch, findings = check_batch(model, entries, feeds, results)
     return Proof(
         model,
         tuple(entries),
@@ -167,7 +164,11 @@ def _run_original(subject: Subject, names: Sequence[str]) -> list[dict[str, Arra
     session = subject.original
     if session is None or not set(names) <= set(session.outputs):
         session = open_original(subject.loaded.proto, names)
-    return [session.run(feed, names) for feed in subject.feeds]
+    found = []
+    for feed in subject.feeds:
+        found.append(session.run(feed, names))
+        subject.on_sample(len(found))
+    return found
 
 
 def tolerance_of(steps: Sequence[PlannedPass], loaded: LoadedModel) -> float:
@@ -216,68 +217,3 @@ def _blame(subject: Subject, outputs: Sequence[TensorSpec], reference: Sequence[
 
     step = find_guilty(subject.plan.passes, good_after)
     return step.id if step is not None else ""
-
-
-def check_batch(
-    model: onnx.ModelProto,
-    entries: Sequence[IoEntry],
-    feeds: Sequence[Mapping[str, Array]],
-    results: Sequence[Mapping[str, Array]],
-) -> tuple[str, list[Finding]]:
-    """Run the result with batch 8 and compare with eight runs at batch 1: what the vendor's calibrator will do.
-
-    Args:
-        model: The result.
-        entries: How its tensors belong to the original's.
-        feeds: Samples of the original's inputs; fewer than eight are repeated.
-        results: Outputs of the result on each of them, run one by one.
-    """
-    wide = [e.after for e in entries if e.direction == INPUT and e.after is not None]
-    if any(spec.shape[:1] != (1,) for spec in wide):
-        return LITERAL, []
-    singles = [feed_new(entries, feeds[i % len(feeds)]) for i in range(BATCH)]
-    batch_feed = {spec.name: np.concatenate([s[spec.name] for s in singles]) for spec in wide}
-    free = _free_batch_copy(model)
-    try:
-        together = Session(free).run(batch_feed)
-    except Refusal as refusal:
-        return LITERAL, [Finding("BATCH_LITERAL", f"batch {BATCH} does not run: {refusal.message[:200]}", "graph")]
-    scales = {name: _largest([result[name] for result in results]) for name in results[0]}
-    for index in range(BATCH):
-        for name, want in results[index % len(results)].items():
-            got = together[name]
-            if got.shape == want.shape and _same(got, want, scales[name]):
-                continue  # an output that no input reaches
-            if got.shape[:1] != (BATCH,) or not _same(got[index : index + 1], want, scales[name]):
-                text = f"batch {BATCH} runs but output {name} differs from single runs"
-                return WRONG, [Finding("BATCH_WRONG", text, name, "error", "calibrate with batch 1")]
-    return PROVEN, []
-
-
-def _not_tried(size_bytes: int) -> Finding:
-    text = (
-        f"batch {BATCH} was not tried: the model has {size_bytes >> 20} MiB, more than {MAX_BATCH_CHECK_BYTES >> 20};"
-        " the calibrator may fall back to single samples"
-    )
-    return Finding("BATCH_UNCHECKED", text, "graph", "note", "look for CALIBRATION_BATCH_FALLBACK after the compile")
-
-
-def _largest(arrays: Sequence[Array]) -> float:
-    """The largest finite magnitude."""
-    return max(float(np.abs(a[np.isfinite(a)]).max(initial=0)) for a in arrays)
-
-
-def _same(got: Array, want: Array, scale: float) -> bool:
-    """Equal but for rounding, which goes with the output's magnitude; NaN equals NaN, as in the comparison above."""
-    return bool(np.allclose(got, want, rtol=1e-3, atol=1e-4 * scale, equal_nan=True))
-
-
-def _free_batch_copy(model: onnx.ModelProto) -> bytes:
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    del copy.graph.value_info[:]
-    for value in copy.graph.input:
-        value.type.tensor_type.shape.dim[0].dim_param = "boardlift_batch"
-    for value in copy.graph.output:
-        value.type.tensor_type.ClearField("shape")
-    return copy.SerializeToString()

@@ -7,7 +7,7 @@ that it moves a value by half a step at most.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,6 +57,7 @@ def measure_against_original(
     loaded: LoadedModel,
     feeds: Sequence[Mapping[str, Array]],
     original: Session | None,
+    on_sample: Callable[[int], None] = lambda done: None,
 ) -> Proof:
     """Put the user's own model in the place of the reference, and allow as much as the quantisation itself costs.
 
@@ -66,7 +67,10 @@ def measure_against_original(
     names = list(proof.reference[0])
     if original is None or not set(names) <= set(original.outputs):
         original = open_original(loaded.proto, names)
-    reference = [original.run(feed, names) for feed in feeds]
+    reference = []
+    for feed in feeds:
+        reference.append(original.run(feed, names))
+        on_sample(len(reference))
     own = reference[: len(proof.results)]
     gaps = {n: compare_output(n, [r[n] for r in own], [r[n] for r in proof.reference], 0.0) for n in names}
     for name, gap in gaps.items():

@@ -35,7 +35,7 @@ from boardlift_transform.prepare_dataset import prepare_dataset
 from boardlift_transform.refusal import Refusal
 from boardlift_transform.settings import AllSettings, Settings
 from boardlift_transform.targets import find_target
-from boardlift_transform.transform_model import TransformResult, transform_loaded
+from boardlift_transform.transform_model import PROOF, TransformResult, transform_loaded
 from boardlift_transform.try_names import try_names
 
 SERVICE = "boardlift.v1.TransformService"
@@ -43,6 +43,8 @@ STAGE_VERSION = code_version(Path(__file__).parent)
 ONNX_TYPE = "application/onnx"
 NPZ_TYPE = "application/x-npz"
 DEFAULT_TARGET = "rdk-x5"
+PASSES_SHARE = 0.4
+"""Share of a transform that its passes take; the rest is the proof."""
 
 
 class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
@@ -210,13 +212,17 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
 
 
 async def _in_thread(work: Callable[[Any], TransformResult], emitter: Emitter) -> TransformResult:
-    """Run `work(listener)` in a thread; a cancelled call makes it stop before its next pass."""
-    loop, stopped = asyncio.get_running_loop(), threading.Event()
+    """Run `work(listener)` in a thread; a cancelled call makes it stop before its next pass or sample."""
+    loop, stopped, reached = asyncio.get_running_loop(), threading.Event(), 0.0
 
     def listener(step: str, index: int, count: int) -> None:
+        nonlocal reached
         if stopped.is_set():
             raise Refusal("CANCELLED", "nobody waits any more")
-        loop.call_soon_threadsafe(emitter.progress, step, index / max(count, 1) * 0.9, index, count)
+        share = index / max(count, 1)
+        fraction = PASSES_SHARE * share if step != PROOF else PASSES_SHARE + (0.95 - PASSES_SHARE) * share
+        reached = max(reached, fraction)  # a pass that the proof asks for comes behind it
+        loop.call_soon_threadsafe(emitter.progress, step, reached, index, count)
 
     try:
         return await asyncio.to_thread(work, listener)

@@ -78,7 +78,9 @@ async def test_from_dataset_to_mapped_artifacts_that_the_new_model_reproduces(ru
     )
     assert not result.HasField("failure")
     assert [e.sequence for e in events] == list(range(1, len(events) + 1))
-    assert any(e.WhichOneof("event") == "progress" for e in events)
+    shown = [e.progress for e in events if e.WhichOneof("event") == "progress"]
+    assert [p.fraction for p in shown] == sorted(p.fraction for p in shown)
+    assert [p.done for p in shown if p.step == "prove-equivalence"][-1] == 36
     heldout = read_dataset(await running.store.fetch(result.heldout))
     assert heldout.arrays["obs_4d"].shape == (36, 1, 1, 225)
     calibration = read_dataset(await running.store.fetch(result.calibration))

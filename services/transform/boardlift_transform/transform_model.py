@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from boardlift_transform.check_batch import WRONG
 from boardlift_transform.check_branches import check_branches
 from boardlift_transform.check_ends import check_ends
 from boardlift_transform.check_repeatable import check_repeatable
@@ -19,7 +20,7 @@ from boardlift_transform.inspect import ModelSummary, TensorSpec, spec_of, summa
 from boardlift_transform.io_map import IoEntry, snippet
 from boardlift_transform.load_model import LoadedModel, load_model
 from boardlift_transform.plan import Plan, PlannedPass, plan
-from boardlift_transform.prove import MAX_COMPARED, WRONG, Proof, Subject, draw_samples, open_original, prove
+from boardlift_transform.prove import MAX_COMPARED, Proof, Subject, draw_samples, open_original, prove
 from boardlift_transform.prove_quantised import find_float, measure_against_original, steps_to_strip
 from boardlift_transform.record_steps import StepRecorder
 from boardlift_transform.refusal import Refusal
@@ -28,6 +29,9 @@ from boardlift_transform.runner import Listener, PassReport, run_plan
 from boardlift_transform.samples import input_bounds
 from boardlift_transform.targets import find_target
 from boardlift_transform.write_model import write_model
+
+PROOF = "prove-equivalence"
+"""Step of the listener that is no pass."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,8 @@ def transform(
         keep_foreign_domains: Keep operators of foreign domains.
         samples: Arrays `[N, ...]` by input name for the proof; random inputs when absent.
         external: External weight files by name, for a model given as bytes.
-        listener: Told about each step.
+        listener: Told about each step of the plan, and as step `prove-equivalence` about each sample; what it raises
+            ends the work.
         verify: False leaves the two reference runs out (for timing the rest); the result then carries no comparison.
         diff: Keep the nodes that each step added, removed and rewrote (`passes[i].diff`).
         keep_steps: Folder for the model before the first step and after each one that changed it, for viewers.
@@ -148,34 +153,40 @@ def transform_loaded(
         raise chosen.refusals[0]
     recorder = StepRecorder(working, keep_steps) if diff or keep_steps is not None else None
     shaping = 1 + max((i for i, step in enumerate(chosen.passes) if step.id == "fix-dynamic-dims"), default=-1)
-    reports = run_plan(working, chosen.passes[:shaping], listener, recorder)
+    count = len(chosen.passes)
+    reports = run_plan(working, chosen.passes[:shaping], _shifted(listener, 0, count), recorder)
     inputs = concrete_inputs(loaded, working, request)
     original = open_original(loaded.proto) if verify else None  # a model that does not run is refused before any work
     stripped = max(shaping, steps_to_strip(chosen.passes), _steps_to_cut(chosen.passes))
-    reports += run_plan(working, chosen.passes[shaping:stripped], listener, recorder)
+    reports += run_plan(working, chosen.passes[shaping:stripped], _shifted(listener, shaping, count), recorder)
     inside = find_float(working, reports, loaded) if verify else None
     check_repeatable(working)
     if not request.passes:
         check_ends(working)
-    reports += run_plan(working, chosen.passes[stripped:], listener, recorder)
+    reports += run_plan(working, chosen.passes[stripped:], _shifted(listener, stripped, count), recorder)
     findings = check_result(working, profile, request.opset or profile.opset, partial=bool(request.passes))
-    if listener is not None:
-        listener("prove-equivalence", len(chosen.passes), len(chosen.passes))
     feeds, is_random = draw_samples(bounds, inputs, request, samples) if verify else ([], True)
     after = summarise(working)
 
+    def on_sample(done: int) -> None:
+        if listener is not None:
+            listener(PROOF, done, len(feeds))
+
+    on_sample(0)
+
     def proven(steps: Plan, known: Sequence[Mapping[str, Array]] = ()) -> Proof:
         if inside is None:
-            return prove(Subject(loaded, inputs, working, steps, feeds, is_random, original, known), verify)
+            return prove(Subject(loaded, inputs, working, steps, feeds, is_random, original, known, on_sample), verify)
         rest = replace(steps, passes=steps.passes[inside.steps :])
-        return prove(Subject(inside.loaded, inputs, working, rest, feeds[:MAX_COMPARED], is_random, None, known))
+        some = feeds[:MAX_COMPARED]
+        return prove(Subject(inside.loaded, inputs, working, rest, some, is_random, None, known, on_sample))
 
     proof = proven(chosen)
     for guard in (False, True):
         if not proof.passed or proof.batch != WRONG:
             break
         step = PlannedPass("pin-batch", "batch 8 ran but differed from single runs: only batch 1", {"guard": guard})
-        reports += run_plan(working, [step], listener, recorder)
+        reports += run_plan(working, [step], _shifted(listener, len(reports), len(reports) + 1), recorder)
         chosen = replace(chosen, passes=(*chosen.passes, step))
         proof = proven(chosen, proof.reference)
     if not proof.passed:
@@ -185,7 +196,7 @@ def transform_loaded(
     if verify and any(report.id == "if-to-where" and report.applied for report in reports):
         findings += check_branches(loaded, chosen.passes, feeds, is_random)
     if inside is not None:
-        proof = measure_against_original(proof, inside, loaded, feeds, original)
+        proof = measure_against_original(proof, inside, loaded, feeds, original, on_sample)
     return TransformResult(
         model=proof.model,
         io_map=proof.io_map,
@@ -197,6 +208,14 @@ def transform_loaded(
         findings=(*findings, *proof.findings),
         shapes_from_samples=taken,
     )
+
+
+def _shifted(listener: Listener | None, start: int, count: int) -> Listener | None:
+    """The listener for a part of a plan of `count` steps that begins at `start`."""
+    if listener is None:
+        return None
+    told = listener
+    return lambda step, index, _: told(step, start + index, count)
 
 
 def _steps_to_cut(steps: Sequence[PlannedPass]) -> int:
