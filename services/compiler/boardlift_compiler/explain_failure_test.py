@@ -123,6 +123,24 @@ def test_codes_are_unique():
             "RESIZE_EXTRAPOLATION",
         ),
         ("HorizonRT not support these cpu operators: HzCalibration", "QDQ_UNSUPPORTED"),
+        (
+            "Parse 'input_parameters' failed!\nyaml file parse failed. Please double check your config file inputs\n"
+            "Input_type_rt and input_space_and_range combination invalid. input_space_and_range: bt601_video and"
+            " input_type_rt rgb",
+            "SPACE_AND_RANGE_PAIR",
+        ),
+        (
+            "Input 0 has input_type_train 'yuv444' is not supported transform to input_type_rt"
+            " 'yuv420sp_bt601_video' for now.",
+            "SPACE_AND_RANGE_PAIR",
+        ),
+        (
+            "Parse 'compiler_parameters' failed!\nWrong input_source received. input type rt : rgb does not support"
+            " input_source pyramid",
+            "INPUT_SOURCE_PAIR",
+        ),
+        ("Unsupported config key in node_config: InputType7", "NODE_INPUT_UNKNOWN"),
+        ("Parse 'input_parameters' failed!\nsomething that has no code here", "CONFIG_REFUSED"),
         ("Error Pass(split_gru).\nError message:std::bad_alloc", "GRU_UNROLL"),
         ("ir.h:1366: eraseOutput: Assertion `outputs_[i]->uses().empty()` failed.", "CONTROL_FLOW_UNSUPPORTED"),
         ("hbdk-cc compile hbir model failed with returncode -9", "KILLED"),

@@ -140,11 +140,19 @@ INPUT_KINDS = (
          "The model has no input named {subject}.", "Use the input names of the model."),
     _row("INPUT_SHAPE_SYNTAX", r"Input shape parse failed\. Input: (?P<subject>\S+)",
          "input_shape {subject} is not written like 1x3x32x32.", "Separate the dimensions by x."),
+    _row("SPACE_AND_RANGE_PAIR", r"input_space_and_range combination invalid[^\n]* input_type_rt (?P<subject>\w+)"
+         r"|not supported transform to input_type_rt '(?P<subject2>\w+_bt601_video)'",
+         "An input fed as {subject} has no bt601_video range.",
+         "Leave input_space_and_range out; bt601_video is for nv12 of an input that was trained as rgb or bgr."),
     _row("INPUT_TYPE_PAIR", r"input_type_train '(?P<subject>\w+)' is not supported transform to input_type_rt",
          "An input trained as {subject} cannot be fed as asked on the board.",
          "Allowed: rgb/bgr -> nv12, yuv444, rgb, bgr; yuv444 -> nv12, yuv444; gray -> gray; featuremap -> featuremap."),
     _row("IMAGE_SIZE_ODD", r"(?:Invalid (?P<subject>nv12|yuv444) input shape|does not support odd size)",
          "A {subject} input needs even height and width.", "Change the input size to even numbers."),
+    _row("INPUT_SOURCE_PAIR", r"input type rt : (?P<subject>\w+) does not support input_source"
+         r"|Wrong input_source received",
+         "An input fed as {subject} cannot come from the input_source that is asked.",
+         "nv12 comes from pyramid or resizer, gray from any, the others from ddr; without the key the tool chooses."),
     _row("NORM_TYPE_INVALID", r"is featuremap, this input only support norm_type no_preprocess|norm_type[^\n]*invalid"
          r"|Norm type given invalid: '(?P<subject>[^']*)'|The size of (?P<subject2>mean|scale) does not match input",
          "Mean and scale do not fit the input: a featuremap takes none, an image one number or one per channel.",
@@ -178,6 +186,9 @@ CONFIG_KINDS = (
          "{subject} is missing or is not given once per input.", "Give one value per input, separated by ';'."),
     _row("CONFIG_MISSING", r"'-c' / '--config': Path '(?P<subject>[^']*)' does not exist|not NoneType",
          "No YAML file was given, or it does not exist: {subject}.", "Pass an existing YAML file."),
+    _row("NODE_INPUT_UNKNOWN", r"Unsupported config key in node_config: (?P<subject>\S+)",
+         "node_info names {subject}, which the node does not have.",
+         "Number the inputs from 0, or write InputType for all of them."),
     _row("NODE_INFO_SYNTAX", r"expected string or bytes-like object|currently we only support Conv_0:int16",
          "node_info is not in a form the tool reads: an unquoted ON is YAML's true, and names with special characters"
          " need the mapping form.", "Write node_info as a mapping with 'ON' in quotes."),
@@ -212,6 +223,8 @@ MACHINE_KINDS = (
     _row("VENDOR_PASS_FAILED", r"Error Node Info\(name:(?P<subject>[^;]*);|There is a Pass Error",
          "A pass of the vendor's optimiser fails on node {subject}.",
          "Rewrite that node, or report it with the model to the vendor."),
+    _row("CONFIG_REFUSED", r"Parse '(?P<subject>\w+)' failed!",
+         "The tool refuses a value in the YAML's section {subject}.", "The last line of the evidence names it."),
     _row("TOOL_REFUSED", r"ERROR-OCCUR-DURING \{(?P<subject>[^}]+)\}|ERROR|Error|exception in command",
          "The tool refused for a reason that has no code here yet ({subject}).", "Read the evidence and the log."),
 )  # fmt: skip
@@ -269,6 +282,9 @@ SILENT_KINDS = (
          user_fault=False),
     _row("REFERENCE_MISMATCH", None, "The float reference does not fit the model's outputs: {subject}.",
          "Make the reference outputs with the model and the samples of this job."),
+    _row("NORM_VALUE", None, "Mean or scale of input {subject} holds NaN, Inf or a factor of zero; the tool accepts it"
+         " and builds a useless model.", "Give finite numbers, the factors other than zero."),
+    _row("NODE_PLACED_TWICE", None, "{subject} is asked for on the CPU and on the BPU.", "Keep one of both."),
     _row("INPUT_SHAPE_MISMATCH", None, "The asked input shape is not the model's: {subject}.",
          "Leave the shape out, or give the model's."),
     _row("IMAGE_SHAPE", None, "An image input must have four dimensions and 3 channels (gray: 1): {subject}.",

@@ -6,19 +6,24 @@ quantised model and the float model.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from boardlift_compiler import op_truth
 from boardlift_compiler.findings import Finding
 from boardlift_compiler.foresee_constants import CODES, foresee_constants
 from boardlift_compiler.read_model import ModelSummary, Node
-from boardlift_compiler.spec import CompileSpec
+from boardlift_compiler.spec import CompileSpec, InputSpec
 
 BORDER_CODES = frozenset(
     {"AVERAGEPOOL_BORDER_WRONG", "INT16_MAXPOOL_BORDER_WRONG", "INT16_CONV_BORDER_DIFFERS", "ARGMAX_INT8_WRAPS",
-     "DEPTH_TO_SPACE_COSTLY", *CODES}
+     "DEPTH_TO_SPACE_COSTLY", "OPTIMIZATION_WITHOUT_EFFECT", "NORM_VALUE_SUSPICIOUS", *CODES}
 )  # fmt: skip
 """Findings that no log shows: the tool's own comparison does not see them."""
+
+TYPE_WORD = re.compile(r"set_(?!all_nodes|model_output)(\w+)_(?:input|output)_int(?:8|16)")
+MOST_PIXEL = 512.0
+"""Above it a normalised pixel is no pixel any more; 255 where nothing is normalised."""
 
 
 def foresee(spec: CompileSpec, model: ModelSummary) -> list[Finding]:
@@ -37,7 +42,31 @@ def foresee(spec: CompileSpec, model: ModelSummary) -> list[Finding]:
         found += _batch(node, model)
         found += _argument(node, model, spec, makers)
         found += _shuffle(node, model)
+    found += _words_without_effect(spec, model)
+    found += [finding for item in spec.inputs for finding in _pixels(item)]
     return [*found, *foresee_constants(model)]
+
+
+def _words_without_effect(spec: CompileSpec, model: ModelSummary) -> Iterator[Finding]:
+    """The tool takes a word for an operator that is not there, or is written otherwise, and does nothing."""
+    kinds = {n.op_type for n in model.nodes}
+    for word in spec.calibration.optimization:
+        match = TYPE_WORD.fullmatch(word)
+        if match and match[1] not in kinds:
+            near = next((k for k in sorted(kinds) if k.lower() == match[1].lower()), "")
+            advice = f"Write {near}." if near else "Leave it out, or name an operator of the model."
+            text = f"{word} has no effect: the model has no operator {match[1]}."
+            yield Finding("OPTIMIZATION_WITHOUT_EFFECT", "warning", text, word, advice)
+
+
+def _pixels(item: InputSpec) -> Iterator[Finding]:
+    """Mean and scale count in pixels of 0 to 255; figures of pixels from 0 to 1 make values that no network was fed."""
+    mean, scale = item.mean or (0.0,), item.scale or (1.0,)
+    largest = max(abs((pixel - m) * s) for pixel in (0.0, 255.0) for m in mean for s in scale)
+    if item.is_image and largest > MOST_PIXEL:
+        text = f"Mean and scale of {item.name} turn pixels of 0 to 255 into values up to {largest:.4g}."
+        advice = "They count in raw pixels: times 255 a mean, through 255 a scale that was meant for pixels of 0 to 1."
+        yield Finding("NORM_VALUE_SUSPICIOUS", "warning", text, item.name, advice)
 
 
 def _placement(node: Node, model: ModelSummary, spec: CompileSpec) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +19,7 @@ from boardlift_compiler.spec import (
     PRESETS,
     PURPOSES,
     REMOVABLE_TYPES,
-    SOURCES,
+    SOURCE_TYPES,
     TYPE_PAIRS,
     CompileSpec,
     InputSpec,
@@ -158,15 +159,20 @@ def _check_input(item: InputSpec) -> Iterator[StageFailure]:
         yield make_failure("NORM_TYPE_INVALID", item.name)
     if item.layout_train not in ("NCHW", "NHWC") or (item.type_rt != "nv12" and item.layout_rt not in ("NCHW", "NHWC")):
         yield make_failure("KNOB_RANGE", f"layout of {item.name or 'the input'} (NCHW or NHWC)")
+    if any(not math.isfinite(v) for v in (*item.mean, *item.scale)) or 0 in item.scale:
+        yield make_failure("NORM_VALUE", item.name)
     if item.space_and_range not in ("regular", "bt601_video"):
         yield make_failure("KNOB_RANGE", f"space_and_range {item.space_and_range}")
+    elif item.space_and_range != "regular" and (item.type_rt != "nv12" or item.type_train not in ("rgb", "bgr")):
+        yield make_failure("SPACE_AND_RANGE_PAIR", item.type_rt, (f"{item.name}: {item.type_train} -> {item.type_rt}",))
     if item.batch and not 1 <= item.batch <= 4096:
         yield make_failure("KNOB_RANGE", f"input_batch {item.batch} (1 to 4096)")
-    if item.source and item.source not in SOURCES:
+    if item.source and item.source not in SOURCE_TYPES:
         yield make_failure("KNOB_RANGE", f"source {item.source} of {item.name}")
-    converted = item.type_rt == "yuv444" and item.type_train != "yuv444"
+    elif item.source and item.type_rt not in SOURCE_TYPES[item.source]:
+        yield make_failure("INPUT_SOURCE_PAIR", item.type_rt, (f"{item.name}: {item.type_rt} from {item.source}",))
     wrong = item.calibration_dtype not in ("", *CALIBRATION_TYPES)
-    if wrong or (converted and item.calibration_dtype not in ("", "float32")):
+    if wrong or (item.converted_as_float and item.calibration_dtype not in ("", "float32")):
         yield make_failure("CALIBRATION_TYPE", item.name)
 
 
@@ -230,6 +236,13 @@ def _check_names(spec: CompileSpec, model: ModelSummary) -> Iterator[StageFailur
     for name in asked:
         if name not in known:
             yield make_failure("NODE_UNKNOWN", name)
+    for name in sorted({*spec.calibration.run_on_cpu} & {*spec.calibration.run_on_bpu}):
+        yield make_failure("NODE_PLACED_TWICE", name)
+    for override in spec.nodes:
+        count = next((len(n.inputs) for n in model.nodes if n.name == override.node), 0)
+        for index in override.input_types:
+            if override.node in known and index >= count:
+                yield make_failure("NODE_INPUT_UNKNOWN", f"InputType{index}", (f"{override.node} has {count} inputs",))
     for name in spec.output_nodes:
         if name not in known:
             yield make_failure("OUTPUT_NODE_UNKNOWN", name)

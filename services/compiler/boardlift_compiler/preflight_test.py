@@ -121,7 +121,18 @@ RGB = {"type_train": "rgb", "type_rt": "nv12", "norm_type": "data_scale", "scale
         ({"batch": 5000}, "KNOB_RANGE"),
         ({"source": "usb"}, "KNOB_RANGE"),
         ({"space_and_range": "bt709"}, "KNOB_RANGE"),
+        ({"space_and_range": "bt601_video"}, ""),
+        ({"space_and_range": "bt601_video", "type_rt": "rgb"}, "SPACE_AND_RANGE_PAIR"),
+        ({"space_and_range": "bt601_video", "type_train": "yuv444"}, "SPACE_AND_RANGE_PAIR"),
+        ({"source": "pyramid"}, ""),
+        ({"source": "ddr"}, "INPUT_SOURCE_PAIR"),
+        ({"source": "resizer", "type_rt": "yuv444"}, "INPUT_SOURCE_PAIR"),
+        ({"scale": (0.0,)}, "NORM_VALUE"),
+        ({"scale": (float("inf"),)}, "NORM_VALUE"),
+        ({"norm_type": "data_mean_and_scale", "mean": (float("nan"),)}, "NORM_VALUE"),
         ({"calibration_dtype": "float64"}, "CALIBRATION_TYPE"),
+        ({"calibration_dtype": "uint8"}, ""),
+        ({"calibration_dtype": "uint8", "space_and_range": "bt601_video"}, "CALIBRATION_TYPE"),
         ({"shape": (1, 3, 64, 64)}, "INPUT_SHAPE_MISMATCH"),
     ],
 )
@@ -160,6 +171,10 @@ def test_scale_on_a_featuremap(models):
         (CompileSpec(nodes=(NodeOverride("nope", "CPU"),)), "NODE_UNKNOWN"),
         (CompileSpec(nodes=(NodeOverride("op", "GPU"),)), "KNOB_RANGE"),
         (CompileSpec(nodes=(NodeOverride("op", input_type="int4"),)), "KNOB_RANGE"),
+        (CompileSpec(nodes=(NodeOverride("op", input_types={7: "int16"}),)), "NODE_INPUT_UNKNOWN"),
+        (CompileSpec(calibration=CalibrationSpec(run_on_cpu=("op",), run_on_bpu=("op",))), "NODE_PLACED_TWICE"),
+        (CompileSpec(inputs=(InputSpec("x", space_and_range="bt601_video"),)), "SPACE_AND_RANGE_PAIR"),
+        (CompileSpec(inputs=(InputSpec("x", source="pyramid"),)), "INPUT_SOURCE_PAIR"),
         (CompileSpec(output_nodes=("nope",)), "OUTPUT_NODE_UNKNOWN"),
         (CompileSpec(output_nodes=("$(id)`x`",)), "NAME_UNUSABLE"),
         (CompileSpec(remove_node_names=("a;b",)), "NAME_UNUSABLE"),
@@ -173,7 +188,8 @@ def test_settings(models, spec, expected):
 def test_known_settings_pass(models):
     words = ("set_all_nodes_int16", "set_Softmax_input_int8", "set_model_output_int16", "asymmetric", "bias_correction")
     spec = CompileSpec(
-        calibration=CalibrationSpec("max", 0.9999, True, words, ("op",)), nodes=(NodeOverride("c1", "BPU", "int16"),)
+        calibration=CalibrationSpec("max", 0.9999, True, words, ("op",)),
+        nodes=(NodeOverride("c1", "BPU", "int16"), NodeOverride("op", input_types={0: "int16"})),
     )
     assert refuse(models.small(), spec) is None
 

@@ -182,13 +182,10 @@ def _check_image_range(low: float, high: float, item: InputSpec, findings: list[
 
 
 def choose_dtype(item: InputSpec, array: Array) -> str:
-    """Return the element type to write: what is asked, uint8 for whole-numbered images, float32 otherwise.
-
-    The tool converts rgb and bgr samples to yuv444 in floating point and fails on uint8 there.
-    """
+    """Return the element type to write: what is asked, uint8 for whole-numbered images, float32 otherwise."""
     if item.calibration_dtype:
         return item.calibration_dtype
-    if item.type_rt == "yuv444" and item.type_train != "yuv444":
+    if item.converted_as_float:
         return "float32"
     if item.is_image and (array.dtype.kind in "ub" or all(bool((sample == np.rint(sample)).all()) for sample in array)):
         return "uint8"

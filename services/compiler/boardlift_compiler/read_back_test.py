@@ -35,6 +35,14 @@ def test_nothing_is_found_where_the_tool_used_what_it_was_given(testdata):
     assert found == []
 
 
+def test_the_tool_has_a_name_of_its_own_for_nv12_of_video_range():
+    video = replace(SPEC, inputs=(replace(IMAGE, space_and_range="bt601_video"),))
+    said = {"input_type_rt": "yuv420sp_bt601_video", "input_space&range": "bt601_video"}
+    assert subjects(video, **said) == []
+    assert subjects(video, **{**said, "input_type_rt": "nv12"}) == ["input_type_rt of image"]
+    assert subjects(SPEC, **said) == ["input_type_rt of image", "input_space&range of image"]
+
+
 @pytest.mark.parametrize(
     ("echo", "subject"),
     [

@@ -169,17 +169,25 @@ IMAGES = [("rgb", "nv12"), ("bgr", "nv12"), ("rgb", "yuv444"), ("bgr", "yuv444")
           ("bgr", "rgb"), ("yuv444", "nv12"), ("yuv444", "yuv444"), ("gray", "gray")]  # fmt: skip
 
 
-@pytest.mark.parametrize(("train", "rt"), IMAGES)
-async def test_camera_models_end_to_end(build, models, toolchain, tmp_path, train, rt):
+VIDEO = ("rgb", "bgr")
+
+
+@pytest.mark.parametrize(
+    ("train", "rt", "space"),
+    [*[(*pair, "regular") for pair in IMAGES], *[(train, "nv12", "bt601_video") for train in VIDEO]],
+)
+async def test_camera_models_end_to_end(build, models, toolchain, tmp_path, train, rt, space):
     channels = 1 if train == "gray" else 3
     model = models.camera(channels)
     item = InputSpec("image", train, rt, norm_type="data_mean_and_scale", mean=(128.0,) * channels,
-                     scale=(1 / 58,) * channels)  # fmt: skip
+                     scale=(1 / 58,) * channels, space_and_range=space)  # fmt: skip
     images = models.samples(model, 8, image=True)["image"][..., ::4, ::4].repeat(4, -2).repeat(4, -1)
     outcome = await build(model, replace(QUICK, inputs=(item,)), pixels=True, count=8)
     assert outcome.failure is None
     echo = outcome.facts.inputs_echo["image"]
-    assert (echo["input_type_train"], echo["input_type_rt"]) == (train, rt)
+    called = rt if space == "regular" else "yuv420sp_bt601_video"  # the tool's own name for it
+    assert (echo["input_type_train"], echo["input_type_rt"]) == (train, called)
+    assert not [f for f in outcome.findings if f.code.startswith("SETTING")]
     assert echo["cal_data_type"] == outcome.spec.inputs[0].calibration_dtype
     assert not [f for f in outcome.findings if f.code.startswith("SAMPLES")]
     floats = {"image": (images.astype(np.float32) - 128) / 58}

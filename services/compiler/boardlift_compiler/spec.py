@@ -25,6 +25,10 @@ TYPE_PAIRS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Training type -> run-time types the tool converts to."""
+SOURCE_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"ddr": ("featuremap", "rgb", "bgr", "yuv444", "gray"), "pyramid": ("nv12", "gray"), "resizer": ("nv12", "gray")}
+)
+"""Where the board takes the input from -> run-time types that come from there (measured)."""
 LAYOUTS = ("NCHW", "NHWC")
 NORM_TYPES = ("no_preprocess", "data_mean", "data_scale", "data_mean_and_scale")
 
@@ -40,7 +44,7 @@ METHODS = ("default", "mix", "kl", "max", "load", "skip")
 OPTIMIZE_LEVELS = ("O0", "O1", "O2", "O3")
 COMPILE_MODES = ("latency", "bandwidth", "balance")
 REMOVABLE_TYPES = ("Quantize", "Dequantize", "Transpose", "Cast", "Reshape", "Softmax")
-SOURCES = ("ddr", "pyramid", "resizer")
+SOURCES = tuple(SOURCE_TYPES)
 CALIBRATION_TYPES = ("float32", "uint8", "int32", "int16", "int8")
 PRESETS = ("int8", "int16", "mixed", "auto", "fast-perf")
 PURPOSES = ("release", "search", "preview")
@@ -61,7 +65,7 @@ class InputSpec:
     layout_rt: str = "NCHW"
     """Layout at run time; not written for nv12."""
     space_and_range: str = "regular"
-    """``regular`` or ``bt601_video`` (nv12 with rgb/bgr training only)."""
+    """``regular`` or ``bt601_video`` (nv12 of an input trained as rgb or bgr only)."""
     norm_type: str = "no_preprocess"
     """One of NORM_TYPES; featuremap takes none."""
     mean: tuple[float, ...] = ()
@@ -81,6 +85,12 @@ class InputSpec:
     def is_image(self) -> bool:
         """True for camera-like inputs."""
         return self.type_train != "featuremap"
+
+    @property
+    def converted_as_float(self) -> bool:
+        """True where the tool converts the samples in floating point, and fails on uint8 ones (measured)."""
+        turned = self.type_rt == "yuv444" and self.type_train != "yuv444"
+        return turned or self.space_and_range == "bt601_video"
 
     @property
     def written_dtype(self) -> str:
