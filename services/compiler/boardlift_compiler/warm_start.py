@@ -31,6 +31,8 @@ CANNOT_FORK = 250
 START_SECONDS = 60.0
 FORK_SECONDS = 10.0
 OnLine = Callable[[str, str], None]
+LOST: dict[str, float] = {"exit_code": 137, "signal": int(signal.SIGKILL)}
+"""Last message of a run whose parent is gone."""
 
 
 @dataclass
@@ -186,6 +188,8 @@ class WarmStart:
                 except asyncio.TimeoutError:
                     timed_out = True
                     message = await _stop(pid, queue, command.kill_after_s)
+                if message is LOST:
+                    _kill(pid)  # the kernel ended the run with its parent; what the run had started is still there
             await asyncio.wait({reading}, timeout=1.0)
         except asyncio.CancelledError:
             await asyncio.shield(_leave(pid, queue, command.kill_after_s))
@@ -227,10 +231,15 @@ async def _stop(pid: int, queue: asyncio.Queue[dict[str, float]], kill_after_s: 
             message = await asyncio.wait_for(queue.get(), patience)
         except asyncio.TimeoutError:
             continue
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
+        _kill(pid)
         return message
-    return {"exit_code": 137, "signal": int(signal.SIGKILL)}
+    return LOST
+
+
+def _kill(pid: int) -> None:
+    """Kill what is left of a run's group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 async def _leave(pid: int, queue: asyncio.Queue[dict[str, float]], kill_after_s: float) -> None:
@@ -256,7 +265,7 @@ async def _read_messages(parent: _Parent) -> None:
     finally:
         parent.ready.set()
         for queue in parent.waiting.values():
-            queue.put_nowait({"exit_code": 137, "signal": int(signal.SIGKILL)})
+            queue.put_nowait(LOST)
 
 
 async def _end(parent: _Parent) -> None:

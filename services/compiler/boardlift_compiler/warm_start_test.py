@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,97 @@ def made_up(tmp_path):
 
 def open_files():
     return sorted(p.name for p in Path("/proc/self/fd").iterdir())
+
+
+TOOL = """
+import os, resource, subprocess, sys, time
+
+def main(arguments, prog_name):
+    if arguments == ["refuse"]:
+        sys.exit("no such model")
+    print("core", resource.getrlimit(resource.RLIMIT_CORE)[0], flush=True)
+    if arguments:
+        print("child", subprocess.Popen(["sleep", "60"]).pid, flush=True)
+        time.sleep(60)
+"""
+
+
+def fake_tool(tmp_path):
+    """A toolchain of which only what the fork server imports is there; with arguments it starts a child and waits."""
+    toolchain = made_up(tmp_path)
+    package = tmp_path / "packages/horizon_tc_ui"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "hb_mapper.py").write_text(TOOL)
+    toolchain.python.write_text(
+        f'#!/bin/sh\nulimit -c unlimited\nPYTHONPATH={tmp_path}/packages exec {sys.executable} "$@"\n'
+    )
+    toolchain.python.chmod(0o700)
+    return toolchain
+
+
+async def ends(pid):
+    for _ in range(100):
+        state = Path(f"/proc/{pid}/stat")
+        if not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            return True
+        await asyncio.sleep(0.05)
+    return False
+
+
+async def begin(warm, toolchain, folder, *arguments):
+    """Start a run; returns its task and, with arguments, its child once there is one."""
+    folder.mkdir()
+    child = asyncio.get_running_loop().create_future()
+
+    def on_line(source, text):
+        word, number = text.split()
+        if word == "child":
+            child.set_result(int(number))
+
+    command = ToolCommand([toolchain.program("hb_mapper"), *arguments], folder, {"PATH": "/usr/bin:/bin"})
+    task = asyncio.create_task(warm.launch(command, on_line))
+    return task, await asyncio.wait_for(child, 10) if arguments else 0
+
+
+async def test_a_parent_that_is_killed_takes_the_children_of_its_runs_along(tmp_path):
+    toolchain = fake_tool(tmp_path)
+    warm = WarmStart(toolchain, tmp_path / "runs")
+    task, child = await begin(warm, toolchain, tmp_path / "work", "compile")
+    warm._parent.process.kill()
+    assert (await asyncio.wait_for(task, 10)).signal == 9
+    assert await ends(child)
+    await warm.close()
+
+
+async def test_a_run_that_cannot_begin_says_why_and_leaves_the_others_alone(tmp_path):
+    toolchain = fake_tool(tmp_path)
+    warm = WarmStart(toolchain, tmp_path / "runs")
+    task, child = await begin(warm, toolchain, tmp_path / "work", "compile")
+    result = await warm.launch(ToolCommand([toolchain.program("hb_mapper")], tmp_path / "absent"))
+    assert result.exit_code == 1 and any("absent" in line for line in result.last_lines)
+    assert not task.done() and warm.plain_runs == 0
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await ends(child)
+    await warm.close()
+
+
+async def test_what_the_tool_says_when_it_exits_is_heard(tmp_path):
+    toolchain = fake_tool(tmp_path)
+    warm = WarmStart(toolchain, tmp_path / "runs")
+    result = await warm.launch(ToolCommand([toolchain.program("hb_mapper"), "refuse"], tmp_path))
+    assert (result.exit_code, result.last_lines, warm.warm_runs) == (1, ("no such model",), 1)
+    await warm.close()
+
+
+async def test_a_run_by_fork_writes_no_core_file_either(tmp_path):
+    toolchain = fake_tool(tmp_path)
+    warm = WarmStart(toolchain, tmp_path / "runs")
+    task, _ = await begin(warm, toolchain, tmp_path / "work")
+    assert (await task).last_lines == ("core 0",) and warm.warm_runs == 1
+    await warm.close()
 
 
 @pytest.mark.parametrize("program", ["absent", "not executable", "ends at once"])

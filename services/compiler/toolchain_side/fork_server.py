@@ -35,30 +35,46 @@ FOLDERS = []
 """Temporary folders that were made while importing."""
 
 
-def run_child(request, output, main):
-    """Become the run; never returns."""
-    os.setsid()
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
+def prepare(request):
+    """Take on the run's folder, environment and limits."""
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
     tempfile.tempdir = None
     for folder in FOLDERS:
         if not replace_folder(folder, tempfile.mkdtemp()):
-            os._exit(CANNOT_FORK)
+            sys.exit(CANNOT_FORK)
     limits = request.get("limits", {})
     for key, kind in (("memory_bytes", resource.RLIMIT_AS), ("file_bytes", resource.RLIMIT_FSIZE)):
         if limits.get(key):
             resource.setrlimit(kind, (limits[key], limits[key]))
-    null = os.open("/dev/null", os.O_RDONLY)
-    os.dup2(null, 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.closerange(3, 256)
-    code = 0
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def run_child(request, output, main):
+    """Become the run; never returns, as only the parent may do what comes behind the fork."""
+    code = 1
     try:
+        code = run(request, output, main)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code & 255)
+
+
+def run(request, output, main):
+    """Do what is asked and return the exit code."""
+    try:
+        os.setsid()
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        null = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.closerange(3, 256)
+        prepare(request)
         if request.get("script"):
             sys.argv = list(request["argv"][1:])
             runpy.run_path(sys.argv[0], run_name="__main__")
@@ -66,15 +82,16 @@ def run_child(request, output, main):
             sys.argv = list(request["argv"])
             main(sys.argv[1:], prog_name="hb_mapper")
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else (0 if end.code is None else 1)
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        sys.stderr.write(f"{end.code}\n")
+        return 1
     except BaseException:  # noqa: BLE001  # the outermost boundary of the child: as the interpreter itself would do
         import traceback
 
         traceback.print_exc()
-        code = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code & 255)
+        return 1
+    return 0
 
 
 def replace_folder(old, new):
@@ -130,24 +147,25 @@ def serve(channel, main):
     """Take requests until the other side closes."""
     runs = {}
     channel.send(json.dumps({"ready": True}).encode())
-    while True:
-        readable, _, _ = select.select([channel], [], [], 0.02 if runs else 1.0)
-        reap(channel, runs)
-        if not readable:
-            continue
-        data, descriptors, _, _ = socket.recv_fds(channel, MAX_PACKET, 1)
-        if not data:
-            break
-        request = json.loads(data)
-        pid = os.fork()
-        if pid == 0:
-            channel.close()
-            run_child(request, descriptors[0], main)
-        runs[pid] = request["id"]
-        os.close(descriptors[0])
-        channel.send(json.dumps({"id": request["id"], "pid": pid}).encode())
-    for pid in runs:
-        kill_group(pid)
+    try:
+        while True:
+            readable, _, _ = select.select([channel], [], [], 0.02 if runs else 1.0)
+            reap(channel, runs)
+            if not readable:
+                continue
+            data, descriptors, _, _ = socket.recv_fds(channel, MAX_PACKET, 1)
+            if not data:
+                break
+            request = json.loads(data)
+            pid = os.fork()
+            if pid == 0:
+                run_child(request, descriptors[0], main)
+            runs[pid] = request["id"]
+            os.close(descriptors[0])
+            channel.send(json.dumps({"id": request["id"], "pid": pid}).encode())
+    finally:  # also when the other side closes while it is being told of a run's end
+        for pid in runs:
+            kill_group(pid)
 
 
 def load_main():
