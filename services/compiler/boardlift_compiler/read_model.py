@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 
-from boardlift_compiler.wire import BYTES, Field, WireError, fields, packed_numbers, signed
+from boardlift_compiler.wire import BYTES, FIXED32, Field, WireError, fields, packed_numbers, signed
 
 MAX_NODES = 200_000
 DTYPE_NAMES = {
@@ -127,6 +128,17 @@ def read_model(data: bytes) -> ModelSummary:
         raise ModelUnreadableError(f"the file is not an ONNX model: {error}") from error
 
 
+def _floats(data: memoryview) -> npt.NDArray[np.float32]:
+    """Read little-endian float32 numbers.
+
+    Raises:
+        WireError: when the bytes are no whole number of them.
+    """
+    if len(data) % 4:
+        raise WireError(f"{len(data)} bytes of float32 numbers")
+    return np.frombuffer(data, "<f4")
+
+
 def _read_opset(part: Field) -> tuple[str, int]:
     domain, version = "", 0
     for item in fields(part.data):
@@ -203,7 +215,9 @@ def _read_attribute(part: Field) -> tuple[str, AttributeValue | None, Field | No
         if item.number == 1:
             name = item.text
         elif item.number == 2:
-            value = float(np.frombuffer(item.data, "<f4")[0])
+            if item.kind != FIXED32:
+                raise WireError("a float attribute is no float")
+            value = float(_floats(item.data)[0])
         elif item.number == 3:
             value = signed(item.value)
         elif item.number == 4:
@@ -242,9 +256,9 @@ def _read_weight(part: Field, name: str = "") -> Weight:
         width = np.dtype("<i8") if type_name == "int64" else np.dtype("<i4")
         integers = [int(v) for v in np.frombuffer(raw[: len(raw) // width.itemsize * width.itemsize], width)]
     chunks = ([raw] if raw is not None else floats) if type_name == "float32" else []
-    single = np.frombuffer(b"".join(chunks)[:4], "<f4") if math.prod(dims) == 1 else np.empty(0, "<f4")
-    has_nan = any(bool(np.isnan(np.frombuffer(c[: len(c) // 4 * 4], "<f4")).any()) for c in chunks)
-    number = float(single[0]) if single.size else None
+    values = [_floats(c) for c in chunks]
+    has_nan = any(bool(np.isnan(v).any()) for v in values)
+    number = next((float(v[0]) for v in values if v.size), None) if math.prod(dims) == 1 else None
     return Weight(name, type_name, tuple(dims), has_nan, tuple(integers[:64]), number, external)
 
 

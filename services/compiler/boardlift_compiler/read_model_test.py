@@ -50,9 +50,25 @@ def test_what_is_not_a_model_is_refused(data):
         read_model(data)
 
 
+def test_numbers_that_are_no_numbers_are_refused(models):
+    model = models.policy((8, 4))
+    model.graph.node[0].attribute.add(name="alpha", type=1, f=0.5)
+    raw = model.SerializeToString()
+    alpha = helper.make_attribute("alpha", 0.5).SerializeToString()
+    assert raw.count(alpha) == 1
+    for damaged in (alpha.replace(b"\x15", b"\x10"), alpha.replace(b"\x15", b"\x12")):
+        with pytest.raises(ModelUnreadableError):
+            read_model(raw.replace(alpha, damaged))
+    model.graph.initializer[0].raw_data += b"\0"
+    with pytest.raises(ModelUnreadableError):
+        read_model(model.SerializeToString())
+
+
 @given(st.data())
 def test_damaged_models_never_crash_the_reader(models, data):
-    raw = bytearray(models.policy((8, 4)).SerializeToString())
+    model = models.policy((8, 4))
+    model.graph.node[0].attribute.add(name="alpha", type=1, f=0.5)
+    raw = bytearray(model.SerializeToString())
     for _ in range(data.draw(st.integers(1, 4))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     try:

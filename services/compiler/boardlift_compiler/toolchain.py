@@ -7,7 +7,6 @@ The toolchain is a Python environment of its own (setting ``BOARDLIFT_TOOLCHAIN`
 from __future__ import annotations
 
 import asyncio
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -117,6 +116,11 @@ async def probe_toolchain(root: Path) -> Toolchain:
 
 
 async def _first_line(root: Path, program: str, *arguments: str) -> str:
+    """Return the line that names the version, else the first one.
+
+    Raises:
+        PreconditionError: TOOLCHAIN_MISSING when the program does not end well, whatever it prints then.
+    """
     lines: list[str] = []
     command = ToolCommand(
         [str(root / "bin" / program), *arguments],
@@ -125,6 +129,8 @@ async def _first_line(root: Path, program: str, *arguments: str) -> str:
         timeout_s=PROBE_SECONDS,
     )
     result = await run_tool(command, lambda source, text: lines.append(text))
-    if result.exit_code != 0 and os.access(root / "bin" / program, os.X_OK) and not lines:
-        return ""
+    if result.exit_code != 0:
+        said = result.last_lines[-1][:120] if result.last_lines else "nothing"
+        ended = "does not end" if result.timed_out else f"ends with {result.exit_code}"
+        raise missing_toolchain(root, f"{program} {' '.join(arguments)} {ended} and says: {said}")
     return next((line for line in lines if "version" in line.lower()), lines[0] if lines else "")

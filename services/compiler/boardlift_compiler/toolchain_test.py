@@ -29,14 +29,22 @@ def test_the_interpreter_is_the_one_the_tool_starts(tmp_path):
     assert Toolchain(tmp_path, "1.24.3").python == tmp_path / "bin" / "python"
 
 
-async def test_a_tool_that_says_something_else_is_no_toolchain(tmp_path):
+@pytest.mark.parametrize(
+    ("mapper", "compiler", "said"),
+    [
+        ("echo broken", "echo hbdk-cc version 3.49", "broken"),
+        ("echo ImportError: numpy version 2.0; exit 1", "echo hbdk-cc version 3.49", "numpy version 2.0"),
+        ("echo hb_mapper, version 1.24.3", "kill -ILL $$", "hbdk-cc --version ends with 132"),
+    ],
+)
+async def test_a_tool_that_says_something_else_or_fails_is_no_toolchain(tmp_path, mapper, compiler, said):
     (tmp_path / "bin").mkdir()
-    for name in ("hb_mapper", "hbdk-cc"):
-        (tmp_path / "bin" / name).write_text("#!/bin/sh\necho broken\n")
+    for name, text in (("hb_mapper", mapper), ("hbdk-cc", compiler)):
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / "bin" / name).chmod(0o755)
     with pytest.raises(PreconditionError) as caught:
         await probe_toolchain(tmp_path)
-    assert "broken" in caught.value.message
+    assert said in caught.value.message
 
 
 def test_an_unknown_version_is_said_in_every_result_and_refused_nowhere(tmp_path):
