@@ -6,11 +6,9 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-import structlog
-
+from boardlift_compiler.keep_text import keep_text
 from boardlift_compiler.track_progress import PastRun, RunSize
 
-_LOG = structlog.get_logger()
 MAX_RUNS = 500
 
 
@@ -30,15 +28,8 @@ class History:
     def add(self, size: RunSize, step_seconds: dict[str, float]) -> None:
         """Remember a finished run; where it can't be written, until the service ends."""
         self.runs = [*self.runs, PastRun(size, step_seconds)][-MAX_RUNS:]
-        partial = self._path.with_suffix(".tmp")
         lines = [json.dumps({"size": asdict(r.size), "steps": dict(r.step_seconds)}) for r in self.runs]
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
-            partial.replace(self._path)
-        except OSError:
-            _LOG.exception("history_not_written")  # the run itself is none the worse
-            partial.unlink(missing_ok=True)
+        keep_text(self._path, "\n".join(lines) + "\n")
 
 
 def _parse(line: str) -> PastRun | None:

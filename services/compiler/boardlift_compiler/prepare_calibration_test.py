@@ -36,6 +36,7 @@ def poisoned(value):
     [
         (poisoned(np.nan), "CALIBRATION_NOT_FINITE"),
         (poisoned(np.inf), "CALIBRATION_NOT_FINITE"),
+        (np.full((4, 225), 1.0) * np.where(np.arange(225) == 3, -1e39, 1), "CALIBRATION_NOT_FINITE"),
         (np.zeros((4, 225), np.float32), "CALIBRATION_ALL_ZERO"),
         (np.ones((4, 224), np.float32), "CALIBRATION_SAMPLE_SIZE"),
         (np.ones((0, 225), np.float32), "CALIBRATION_EMPTY"),

@@ -12,6 +12,8 @@ import statistics
 from collections.abc import Mapping
 from pathlib import Path
 
+from boardlift_compiler.keep_text import keep_text
+
 MOST = 9
 """Rounds of a kind that count."""
 LEAST_FACTOR, MOST_FACTOR = 0.2, 20.0
@@ -30,9 +32,7 @@ class RoundTimes:
             return
         ratios = {**self._read()}
         ratios[kind] = [*ratios.get(kind, []), round(took_s / reckoned_s, 4)][-MOST:]
-        partial = self._path.with_suffix(".tmp")
-        partial.write_text(json.dumps(ratios), encoding="utf-8")
-        partial.replace(self._path)
+        keep_text(self._path, json.dumps(ratios))
 
     def factor(self, kind: str) -> float:
         """Return what to multiply a reckoned time with; 1 when nothing is known."""

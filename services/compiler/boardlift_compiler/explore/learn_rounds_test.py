@@ -25,3 +25,9 @@ def test_a_damaged_file_is_no_knowledge(tmp_path, text):
     assert RoundTimes(path).factor("O1") == 1.0
     RoundTimes(path).add("O1", 1.0, 2.0)
     assert RoundTimes(path).factor("O1") == 2.0
+
+
+def test_a_file_that_cannot_be_written_costs_a_guess_only(tmp_path):
+    (tmp_path / "rounds.json").mkdir()
+    RoundTimes(tmp_path / "rounds.json").add("O1", 1.0, 2.0)
+    assert RoundTimes(tmp_path / "rounds.json").factor("O1") == 1.0

@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from boardlift_compiler.keep_text import keep_text
+
 MOST_VALUES = 8192
 """Values kept; the longest unused go first. One takes 1 to 50 kB."""
 
@@ -52,12 +54,10 @@ class Memory:
             return None
 
     def keep(self, key: str, value: Any) -> None:
-        """Keep a value under a digest."""
+        """Keep a value under a digest; where it can't be written, it is measured again."""
         path = self._path(key)
-        partial = path.with_suffix(".tmp")
-        partial.write_text(json.dumps(value), encoding="utf-8")
-        self._count += not path.exists()
-        partial.replace(path)
+        known = path.exists()
+        self._count += keep_text(path, json.dumps(value)) and not known
         if self._count > self._most:
             self._forget()
 

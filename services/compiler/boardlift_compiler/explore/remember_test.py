@@ -14,6 +14,14 @@ def test_what_is_kept_comes_back_and_what_is_damaged_is_forgotten(tmp_path):
     assert memory.recall("a") is None and not (tmp_path / "m/a.json").exists()
 
 
+def test_a_folder_that_takes_nothing_costs_time_only(tmp_path):
+    memory = Memory(tmp_path / "m")
+    (tmp_path / "m").rmdir()
+    (tmp_path / "m").touch()
+    memory.keep("a", 1)
+    assert not (tmp_path / "m").is_dir()
+
+
 def test_parts_of_a_digest_do_not_run_together():
     assert digest_of("ab", "c") != digest_of("a", "bc") != digest_of(b"a", "bc", "")
     assert digest_of("ab") == digest_of(b"ab")
