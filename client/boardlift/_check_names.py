@@ -6,35 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from boardlift.errors import InvalidInputError
-from boardlift.models import Gate, Variant
-
-_KINDS = ("rgb", "bgr", "yuv444", "gray", "featuremap")
-_LAYOUTS = ("NCHW", "NHWC")
-_WORDS = {
-    "type_train": _KINDS,
-    "type_rt": (*_KINDS, "nv12"),
-    "layout_train": _LAYOUTS,
-    "layout_rt": _LAYOUTS,
-    "norm_type": ("no_preprocess", "data_mean", "data_scale", "data_mean_and_scale"),
-}
-"""Field of an input's form -> what it may say; which pairs of types go together the compiler says."""
-
-
-def check_forms(variants: Iterable[Variant]) -> None:
-    """Refuse words that no tool takes in the forms of inputs.
-
-    Raises:
-        InvalidInputError: There is one (`INPUT_FORMAT_INVALID`).
-    """
-    for item in (item for variant in variants for item in variant.inputs):
-        for field, words in _WORDS.items():
-            if (value := getattr(item, field)) and value not in words:
-                raise InvalidInputError(
-                    f"{field} of input {item.name} can't be {value!r}.",
-                    reason="INPUT_FORMAT_INVALID",
-                    remedy=f"Use one of {', '.join(words)}.",
-                    metadata={"input": item.name, "field": field},
-                )
+from boardlift.models import Gate
 
 
 def check_input_names(named: Iterable[str], inputs: Sequence[str]) -> None:

@@ -53,27 +53,3 @@ def test_a_plan_refuses_what_a_job_would(two_outputs):
         assert (model.inputs, model.outputs) == (("obs",), ("y", "z"))
         with pytest.raises(InvalidInputError, match="INPUT_NOT_FOUND"):
             client.plan(model, data, ["int8"], RunOptions(freeze={"UNKNOWN": 1}))
-
-
-@pytest.mark.parametrize("field", ["type_train", "type_rt", "layout_train", "layout_rt", "norm_type"])
-def test_words_of_an_inputs_form(two_outputs, field):
-    form = Variant("int8", inputs=(InputFormat("obs", **{field: "nv21"}),))
-    said = rf"{field} of input obs can't be 'nv21'\. Remedy: Use one of "
-    with FakeServer() as server, Client(server.address) as client, pytest.raises(InvalidInputError, match=said):
-        client.run(two_outputs, {"obs": np.ones((4, 3), np.float32)}, [form])
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("images:foo=1", "'foo' is none of type_train, type_rt, "),
-        ("images:type_train", "type_train has no value"),
-        ("images:mean=a", "something else than numbers"),
-        ("type_train=rgb", "it names no input"),
-    ],
-)
-def test_a_form_that_cannot_be_read_is_told_by_its_part(text, said):
-    from boardlift.cli.parse import parse_input_format
-
-    with pytest.raises(InvalidInputError, match=said):
-        parse_input_format(text)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from boardlift._check_names import check_forms, check_gate_outputs, check_input_names
+from boardlift._check_forms import check_forms
+from boardlift._check_names import check_gate_outputs, check_input_names
 from boardlift._measurement import perf_spec
 from boardlift._model import Model as Model
 from boardlift.errors import InvalidInputError
@@ -267,6 +268,8 @@ def _input_spec(item: InputFormat) -> compiler_pb2.InputSpec:
         type_rt=item.type_rt,
         layout_train=item.layout_train,
         layout_rt=item.layout_rt,
+        space_and_range=item.space_and_range,
+        source=item.source,
         norm_type=item.norm_type,
         mean_value=item.mean,
         scale_value=item.scale,

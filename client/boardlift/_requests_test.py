@@ -23,7 +23,7 @@ def test_everything_of_a_job_arrives_in_the_message():
         name="n" * 120,
         command=("boardlift", "run"),
     )
-    variant = Variant("best", "int16", inputs=(InputFormat("image", type_rt="nv12", mean=(1, 2, 3)),))
+    variant = Variant("best", "int16", inputs=(InputFormat("image", "rgb", "nv12", mean=(1, 2, 3)),))
     spec = job_spec(
         MODEL, Artifact("c" * 64), ["int8", variant, "m=mixed,calibration=max,int16=/a;/b,level=O2"], options
     )

@@ -12,7 +12,7 @@ from boardlift._requests import parse_variant
 from boardlift.errors import InvalidInputError
 from boardlift.models import InputFormat, Variant
 
-_TEXT_KEYS = ("type_train", "type_rt", "layout_train", "layout_rt", "norm_type")
+_TEXT_KEYS = ("type_train", "type_rt", "layout_train", "layout_rt", "norm_type", "space_and_range", "source")
 _INPUT_KEYS = (*_TEXT_KEYS, "mean", "scale", "shape")
 _SECRET_OPTIONS = ("--token",)
 

@@ -27,6 +27,10 @@ class InputFormat:
     """Scale per channel, applied after the mean."""
     shape: tuple[int, ...] = ()
     """Fixed shape; empty takes the model's."""
+    space_and_range: str = ""
+    """regular, or bt601_video for nv12 whose values run from 16 to 235."""
+    source: str = ""
+    """ddr, pyramid or resizer; empty lets the tool choose."""
 
 
 @dataclass(frozen=True)
