@@ -11,7 +11,8 @@ import errno
 import re
 from dataclasses import dataclass, field
 
-from boardlift_compiler.failures import FAILURE_KINDS, TEXT_KINDS, FailureKind
+from boardlift_compiler.failure_kind import FailureKind
+from boardlift_compiler.failures import FAILURE_KINDS, TEXT_KINDS
 from boardlift_compiler.parse_log import LogFacts
 
 MAX_EVIDENCE = 12

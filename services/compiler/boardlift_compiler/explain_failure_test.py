@@ -103,6 +103,19 @@ def test_the_node_is_named_before_its_input():
     assert (failure.code, failure.subject) == ("INT64_AXIS", "/sc")
 
 
+@pytest.mark.parametrize(
+    ("last", "code", "node"),
+    [("quantize_lut", "TABLE_NOT_MADE", "Div_7_reciprocal"), ("some_pass", "VENDOR_PASS_FAILED", "Div_7_reciprocal"),
+     ("", "VENDOR_PASS_FAILED", "")],
+)  # fmt: skip
+def test_a_failed_pass_names_its_node(last: str, code: str, node: str) -> None:
+    text = "There is a Pass Error occured:\n"
+    if last:
+        text += f"Error Node Info(name:{node}; kind:Reciprocal).\nError Pass({last}).\nError message: Assertion failed."
+    failure = explain_text(text)
+    assert failure is not None and (failure.code, failure.subject) == (code, node)
+
+
 def test_codes_are_unique():
     codes = [k.code for k in TEXT_KINDS]
     assert len(codes) == len(set(codes))
