@@ -19,8 +19,53 @@ from draw_map_layers import (
     rearrange,
     resize,
 )
+from draw_math_layers import (
+    cumulate,
+    mask,
+    pad_forms,
+    pick_elements,
+    product,
+    rare_reduce,
+    rare_unary,
+    rescale,
+    slice_forms,
+    uneven,
+)
 from draw_network import Layer, Network, need
+from draw_policy_layers import (
+    buffer,
+    chunk,
+    denormalise,
+    gated_cell,
+    gaussian_head,
+    join_input,
+    linear_attention,
+    masked_mean,
+    modulate,
+    nearest_code,
+    normalise,
+    queries,
+    rotate,
+    shared,
+    twist,
+)
 from draw_token_layers import attention, conv1d, dense, layer_norm, recurrent, residual_dense
+from draw_vision_layers import (
+    boxes,
+    conv_forms,
+    conv_transpose_forms,
+    coordinates,
+    grid_sample,
+    group_norm,
+    patches,
+    pool_forms,
+    pyramid,
+    resize_forms,
+    shuffle_forms,
+    spatial_attention,
+    spatial_softmax,
+    volume,
+)
 
 
 def to_sequence(net: Network) -> None:
@@ -74,3 +119,16 @@ SHARES = (0.5, 0.3, 0.2)
 """How often a family is drawn."""
 HEADS: tuple[Layer, ...] = (softmax, arg_max, top_k, head_sigmoid, reduce, clip)
 """What a network may end with."""
+
+WIDE_ANY: tuple[Layer, ...] = (
+    rare_unary, rare_unary, rare_reduce, mask, cumulate, uneven, rescale, pick_elements, pad_forms, slice_forms,
+    product, modulate,
+)  # fmt: skip
+WIDE: dict[str, tuple[Layer, ...]] = {
+    "map": (*WIDE_ANY, group_norm, conv_forms, conv_forms, conv_transpose_forms, pool_forms, shuffle_forms,
+            resize_forms, grid_sample, spatial_softmax, coordinates, spatial_attention, pyramid, volume, patches),
+    "sequence": (*WIDE_ANY, queries, linear_attention, rotate, masked_mean, join_input, shared),
+    "vector": (*WIDE_ANY, normalise, denormalise, gated_cell, buffer, nearest_code, twist, chunk, join_input, shared),
+}  # fmt: skip
+"""Layers of ``wide`` networks per family, beside the others."""
+WIDE_HEADS: tuple[Layer, ...] = (gaussian_head, denormalise, boxes, twist, pick_elements, spatial_softmax)

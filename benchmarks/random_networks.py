@@ -1,6 +1,6 @@
 """Random networks through transform, compile and simulation: does anything come out wrong without a word?
 
-    BOARDLIFT_TOOLCHAIN=DIR python benchmarks/random_networks.py OUT_DIR [--seeds 0:100] [--precision int8 int16]
+    BOARDLIFT_TOOLCHAIN=DIR python benchmarks/random_networks.py OUT_DIR [--seeds 0:100] [--wide]
     python benchmarks/random_networks.py OUT_DIR --report
 
 Every seed draws one network (``draw_network``), which goes the way that the services go: transform with proof, compile
@@ -94,6 +94,8 @@ class Setting:
     timeout_s: float
     keep: Path | None
     """Where files of every build are kept."""
+    wide: bool = False
+    """As in ``draw_network``."""
 
 
 def classify(snr_db: float, findings: list[Finding], exact: bool) -> str:
@@ -122,7 +124,7 @@ def failed(base: dict[str, Any], stage: str, failure: StageFailure) -> Row:
 
 async def judge(setting: Setting, seed: int, precision: str, root: Path) -> Row:
     """Draw, transform, compile and simulate; ``root`` is an empty folder."""
-    drawn = draw_network(seed, CALIBRATION + HELD_OUT)
+    drawn = draw_network(seed, CALIBRATION + HELD_OUT, wide=setting.wide)
     base: dict[str, Any] = {"seed": seed, "precision": precision, "layers": " ".join(drawn.layers), "seconds": {}}
     clock = time.monotonic()
 
@@ -133,14 +135,14 @@ async def judge(setting: Setting, seed: int, precision: str, root: Path) -> Row:
 
     try:
         with time_limit(setting.timeout_s):
-            result = transform(drawn.model, precision=precision, samples={"x": drawn.x})
+            result = transform(drawn.model, precision=precision, samples=drawn.samples)
     except Refusal as refusal:
         return said_no(base, "transform", refusal.reason, refusal.message)
     except TimeoutError as error:
         return said_no(base, "transform", "TIMEOUT", str(error))
     lap("transform")
     result.save(root / "m.onnx")
-    arrays: dict[str, Array] = dict(map_inputs(result.io_map, {"x": drawn.x}))
+    arrays: dict[str, Array] = dict(map_inputs(result.io_map, drawn.samples))
     np.savez(root / "cal.npz", **{n: a[:CALIBRATION] for n, a in arrays.items()})  # type: ignore[arg-type]
     np.savez(root / "held.npz", **{n: a[CALIBRATION:] for n, a in arrays.items()})  # type: ignore[arg-type]
     spec = CompileSpec(preset=precision, calibration=CalibrationSpec("max"), compiler=CompilerKnobs(setting.level))
@@ -177,8 +179,7 @@ async def simulate(
 
 def references(result: TransformResult, drawn: Drawn) -> dict[str, Array]:
     """Return onnxruntime's outputs of the network as it was drawn, on the held-out samples."""
-    count = len(drawn.x)
-    rows = [{n: o[k] for n, o in drawn.outputs.items()} for k in range(CALIBRATION, count)]
+    rows = [{n: o[k] for n, o in drawn.outputs.items()} for k in range(CALIBRATION, CALIBRATION + HELD_OUT)]
     return dict(map_references(result.io_map, rows))
 
 
@@ -220,11 +221,13 @@ async def run(options: argparse.Namespace) -> None:
     toolchain = await probe_toolchain(TOOLCHAIN)
     with tempfile.TemporaryDirectory(prefix="boardlift-bench-") as scratch:
         warm = WarmStart(toolchain, Path(scratch))
-        setting = Setting(toolchain, Hooks(launcher=warm.launch), options.level, options.timeout, options.keep)
+        setting = Setting(
+            toolchain, Hooks(launcher=warm.launch), options.level, options.timeout, options.keep, options.wide
+        )
         try:
             for seed in options.seeds:
                 for precision in options.precision:
-                    target = options.out / f"{seed}.{precision}.json"
+                    target = row_path(options, seed, precision)
                     if options.only_new and target.exists():
                         continue
                     root = Path(scratch) / f"{seed}.{precision}"
@@ -234,6 +237,11 @@ async def run(options: argparse.Namespace) -> None:
                     print(line_of(row), flush=True)
         finally:
             await warm.close()
+
+
+def row_path(options: argparse.Namespace, seed: int, precision: str) -> Path:
+    """Return the file of a row."""
+    return Path(options.out) / f"{'w' if options.wide else ''}{seed}.{precision}.json"
 
 
 def line_of(row: Row) -> str:
@@ -274,6 +282,7 @@ def main() -> int:
     parser.add_argument("--level", default="O1", choices=["O0", "O1", "O2", "O3"])
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds per stage")
     parser.add_argument("--keep", type=Path, help="folder for the files of every build")
+    parser.add_argument("--wide", action="store_true", help="draw from the longer lists; rows have names of their own")
     parser.add_argument("--only-new", action="store_true", help="leave rows that are there")
     parser.add_argument("--report", action="store_true", help="only print the table of what is there")
     options = parser.parse_args()
@@ -281,7 +290,7 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     if not options.report:
         asyncio.run(run(options))
-    wanted = [options.out / f"{seed}.{precision}.json" for seed in options.seeds for precision in options.precision]
+    wanted = [row_path(options, seed, precision) for seed in options.seeds for precision in options.precision]
     rows = [Row(**json.loads(p.read_text())) for p in wanted if p.exists()]
     print(report(rows))
     return 1 if not rows or any(r.kind in ("SILENT", "generic") for r in rows) else 0
