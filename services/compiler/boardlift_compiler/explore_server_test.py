@@ -307,6 +307,21 @@ async def test_held_out_samples_that_were_calibrated_on_are_refused(served, poli
     assert result.failure.code == "HELDOUT_OVERLAPS_CALIBRATION" and result.failure.user_fault
 
 
+async def test_a_measurement_that_is_refused_is_not_a_plan_without_nodes(served, policy):
+    _, samples = policy
+    model = gated_policy()
+    next(n for n in model.graph.node if n.op_type == "Elu").op_type = "Shrink"  # no kernel anywhere on the board
+    (broken,) = await served.forms(("broken", model, ""))
+    request = explore_pb2.SearchVariantsRequest(forms=[broken], plans=["suggested"], methods=["max"], **samples)
+    alone = await result_of(served.explore.SearchVariants(request))
+    assert (alone.failure.code, alone.candidates) == ("CPU_OPERATOR_UNSUPPORTED", [])
+    request.plans.append("int8")
+    beside = await result_of(served.explore.SearchVariants(request))
+    told = beside.findings[0]
+    assert (told.code, told.subject) == ("CPU_OPERATOR_UNSUPPORTED", "broken") and "no suggested plan" in told.message
+    assert beside.candidates[0].outcome == "refused"
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -322,6 +337,8 @@ async def test_requests_that_mean_nothing_are_refused(served, policy, change, re
     form, samples = policy
     words = {"plans": ["int8"], "methods": ["max"], **change}
     request = explore_pb2.SearchVariantsRequest(forms=[form], **words, **samples)
+    built = sorted((served.state / "results").iterdir())
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await result_of(served.explore.SearchVariants(request))
     assert from_rpc_error(caught.value).reason == reason
+    assert sorted((served.state / "results").iterdir()) == built  # nothing was built to find that out

@@ -10,26 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from boardlift.errors import InvalidInputError
-from boardlift.v1 import explore_pb2
+from boardlift.v1 import explore_pb2, toolchain_pb2
 from boardlift_servicekit.executions import Emitter, Executions
 from google.protobuf.message import Message
 
 from boardlift_compiler import convert as compiler_convert
 from boardlift_compiler.explore.build_variant import VariantBuilder
-from boardlift_compiler.explore.conclude import conclude
-from boardlift_compiler.explore.convert import goal_from_wire, metric_figure
-from boardlift_compiler.explore.describe_build import otherwise_than_asked
+from boardlift_compiler.explore.convert import goal_from_wire
 from boardlift_compiler.explore.evaluate_builds import Evaluator
 from boardlift_compiler.explore.judge import Goal, GoalError
 from boardlift_compiler.explore.learn_rounds import RoundTimes
 from boardlift_compiler.explore.list_candidates import MAX_CANDIDATES, Candidate, CandidateError, list_candidates
 from boardlift_compiler.explore.load_forms import Form, FormRefusedError, SharedSamples, load_form
-from boardlift_compiler.explore.measure_sensitivity import SensitivityRun, searching
-from boardlift_compiler.explore.plan_search import Round, choose_best, pareto_front, plan_rounds
-from boardlift_compiler.explore.predict_search import RoundCost, SearchForecast
+from boardlift_compiler.explore.measure_sensitivity import Sensitivity, SensitivityRun, searching
+from boardlift_compiler.explore.plan_search import plan_rounds
+from boardlift_compiler.explore.predict_search import SearchForecast
 from boardlift_compiler.explore.remember import Memory
+from boardlift_compiler.explore.report_search import candidate_to_wire, left_out, write_outcome
 from boardlift_compiler.explore.report_sensitivity import SensitivityReport
-from boardlift_compiler.explore.run_search import SearchOutcome, Standing, VariantSearch, rounds_to_wire
+from boardlift_compiler.explore.run_search import Standing, VariantSearch, rounds_to_wire
 from boardlift_compiler.explore.tell_remaining import Pace
 from boardlift_compiler.explore.try_remedies import RemedyRun
 from boardlift_compiler.read_model import ModelUnreadableError, read_model
@@ -74,6 +73,7 @@ class Explorer:
             form = await load_form(message, shared, self._store)
         except FormRefusedError as error:
             return explore_pb2.SensitivityResult(failure=compiler_convert.failure_to_wire(error.failure))
+        _check_output(goal, [form])
         base = compiler_convert.spec_from_wire(request.variant)
         forecast = SearchForecast(self._builder, self._store, {form.name: form}, self._times)
         pace = Pace(emitter, forecast.reckon_sensitivity(form.name, searching(base)))
@@ -114,8 +114,11 @@ class Explorer:
             loaded = [await load_form(f, shared, self._store) for f in request.forms]
         except FormRefusedError as error:
             return explore_pb2.SearchResult(failure=compiler_convert.failure_to_wire(error.failure))
+        _check_output(goal, loaded)
         forms = {form.name: form for form in loaded}
-        candidates = await self._candidates(request, loaded, goal, emitter)
+        candidates, refused = await self._candidates(request, loaded, goal, emitter)
+        if not candidates and refused:
+            return explore_pb2.SearchResult(failure=next(iter(refused.values())))
         forecast = SearchForecast(self._builder, self._store, forms, self._times)
         rounds = plan_rounds(
             len(candidates),
@@ -132,31 +135,38 @@ class Explorer:
             predicted_seconds=round(seconds, 1),
             prediction_known=all(cost.known for cost in costs),
             dry_run=request.dry_run,
+            findings=compiler_convert.findings_to_wire(left_out(form, why) for form, why in refused.items()),
         )
         emitter.log(f"{len(candidates)} candidates, {len(rounds)} rounds, about {seconds:.0f} s", "search")
         if request.dry_run:
             result.rounds.extend(rounds_to_wire(rounds, costs, None))
-            result.candidates.extend(_candidate_to_wire(Standing(c), goal, "", False) for c in candidates)
+            result.candidates.extend(candidate_to_wire(Standing(c), goal, "", False) for c in candidates)
             return result
         search = VariantSearch(self._builder, self._evaluator, self._store, forms, goal, emitter, forecast)
         outcome = await _judged(search.run(candidates, rounds, costs))
-        self._write_outcome(result, outcome, rounds, costs, loaded[0].name, goal)
+        result.rounds.extend(rounds_to_wire(rounds, costs, outcome))
+        write_outcome(result, outcome, loaded[0].name, goal, f"hb_mapper {self._runner.toolchain.version}")
         return result
 
     async def _candidates(
         self, request: explore_pb2.SearchVariantsRequest, forms: Sequence[Form], goal: Goal, emitter: Emitter
-    ) -> list[Candidate]:
+    ) -> tuple[list[Candidate], dict[str, toolchain_pb2.StageFailure]]:
+        """Return the candidates, and per form why its layers could not be measured for the suggested plan."""
         base = compiler_convert.spec_from_wire(request.base)
         variants = [compiler_convert.spec_from_wire(v) for v in request.variants]
         found: list[Candidate] = []
+        refused: dict[str, toolchain_pb2.StageFailure] = {}
         for form in forms:
             suggested: Sequence[str] = ()
             if "suggested" in request.plans and not request.dry_run:
                 run = SensitivityRun(self._builder, self._store, self._memory, Pace(emitter))
-                measured = await _judged(run.measure(form, base, goal, 0))
+                measured: Sensitivity = await _judged(run.measure(form, base, goal, 0))
                 suggested = measured.nodes or ()
-                text = ", ".join(suggested) or "none, so this plan is left out"
-                emitter.log(f"{form.name}: nodes that the measurement suggests for int16: {text}", "search")
+                if measured.refusal is not None:
+                    refused[form.name] = measured.refusal
+                else:
+                    text = ", ".join(suggested) or "none, so this plan is left out"
+                    emitter.log(f"{form.name}: nodes that the measurement suggests for int16: {text}", "search")
             try:
                 found += list_candidates(
                     form.name, form.summary, base, request.plans, request.methods, variants, suggested
@@ -168,35 +178,13 @@ class Explorer:
                     remedy="Correct the plan or variant that it names.",
                     metadata={"field": "plans"},
                 ) from error
-        if not found or len(found) > MAX_CANDIDATES:
+        if not (found or refused) or len(found) > MAX_CANDIDATES:
             raise InvalidInputError(
                 f"{len(found)} candidates; between 1 and {MAX_CANDIDATES} can be searched.",
                 reason="CANDIDATE_COUNT",
                 remedy="Name fewer plans, methods or forms.",
             )
-        return found
-
-    def _write_outcome(
-        self,
-        result: explore_pb2.SearchResult,
-        outcome: SearchOutcome,
-        rounds: Sequence[Round],
-        costs: Sequence[RoundCost],
-        baseline: str,
-        goal: Goal,
-    ) -> None:
-        source = f"hb_mapper {self._runner.toolchain.version}"
-        finals = [s.score for s in outcome.history[-1]]
-        front = [s.name for s in pareto_front(finals, goal)]
-        order = {name: position for position, name in enumerate(front)}
-        standings = sorted(
-            outcome.standings.values(),
-            key=lambda s: (order.get(s.candidate.name, len(order)), -s.rounds, _time_of(s), s.candidate.name),
-        )
-        result.rounds.extend(rounds_to_wire(rounds, costs, outcome))
-        result.candidates.extend(_candidate_to_wire(s, goal, source, s.candidate.name in order) for s in standings)
-        result.best = choose_best(finals, goal)
-        result.findings.extend(compiler_convert.findings_to_wire(conclude(outcome.history, baseline, goal)))
+        return found, refused
 
 
 async def _judged(work: Any) -> Any:
@@ -204,16 +192,23 @@ async def _judged(work: Any) -> Any:
     try:
         return await work
     except GoalError as error:
-        raise InvalidInputError(
-            f"{error}.",
-            reason="GOAL_INVALID",
-            remedy="Name a metric and an output that the model has.",
-            metadata={"field": "goal"},
-        ) from error
+        raise _goal_invalid(str(error)) from error
 
 
-def _time_of(standing: Standing) -> float:
-    return standing.shown.score.board_ms if standing.shown else math.inf
+def _check_output(goal: Goal, forms: Sequence[Form]) -> None:
+    """Refuse an output that no form has before anything is built for it."""
+    for form in forms:
+        if goal.output and goal.output not in {o.name for o in form.summary.outputs}:
+            raise _goal_invalid(f"form {form.name} has no output {goal.output[:80]!r}")
+
+
+def _goal_invalid(text: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"{text}.",
+        reason="GOAL_INVALID",
+        remedy="Name a metric and an output that the model has.",
+        metadata={"field": "goal"},
+    )
 
 
 def _check_range(name: str, value: int, low: int, high: int) -> None:
@@ -251,30 +246,3 @@ def check_search(request: explore_pb2.SearchVariantsRequest) -> None:
             remedy="Pass what the transform stage returns as reference_outputs.",
             metadata={"field": "reference_outputs"},
         )
-
-
-def _candidate_to_wire(standing: Standing, goal: Goal, source: str, pareto: bool) -> explore_pb2.SearchCandidate:
-    candidate = standing.candidate
-    message = explore_pb2.SearchCandidate(
-        name=candidate.name,
-        form=candidate.form,
-        variant=compiler_convert.spec_to_wire(candidate.spec),
-        rounds=standing.rounds,
-        outcome=standing.outcome,
-        samples=standing.samples,
-        pareto=pareto,
-        int16_nodes=candidate.nodes,
-    )
-    if standing.shown is not None:
-        message.metric.CopyFrom(metric_figure(goal, standing.shown.score.value, "vendor quantised model"))
-    if standing.description is not None:
-        message.latency.CopyFrom(standing.description.to_wire(source))
-    if standing.build is not None:
-        message.findings.extend(otherwise_than_asked(standing.build))
-        if standing.build.HasField("failure"):
-            message.failure.CopyFrom(standing.build.failure)
-        elif standing.outcome == "finalist":
-            message.compiled_model.CopyFrom(standing.build.compiled_model)
-    if standing.failure is not None:
-        message.failure.CopyFrom(compiler_convert.failure_to_wire(standing.failure))
-    return message

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from boardlift.v1 import artifact_pb2, compiler_pb2
+from boardlift.v1 import artifact_pb2, compiler_pb2, toolchain_pb2
 from boardlift_servicekit.artifacts import ArtifactStore
 
 from boardlift_compiler import convert as compiler_convert
@@ -45,7 +45,7 @@ class Sensitivity:
 
     failure: StageFailure | None = None
     """Why there is nothing."""
-    wire_failure: Any = None
+    wire_failure: toolchain_pb2.StageFailure | None = None
     """The same, when it came from a build."""
     goal: Goal = field(default_factory=Goal)
     """The goal with its target, given or implied."""
@@ -69,6 +69,13 @@ class Sensitivity:
     """Plan -> build."""
     samples: int = 0
     """Samples of the per-layer runs."""
+
+    @property
+    def refusal(self) -> toolchain_pb2.StageFailure | None:
+        """Why there is nothing, as it goes over the wire; None when there is something."""
+        if self.failure is not None:
+            return compiler_convert.failure_to_wire(self.failure)
+        return self.wire_failure
 
     @property
     def nodes(self) -> tuple[str, ...] | None:

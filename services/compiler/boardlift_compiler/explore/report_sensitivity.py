@@ -42,11 +42,8 @@ class SensitivityReport:
     async def write(self, form: Form, found: Sensitivity, *, prove: bool, pace: Pace) -> explore_pb2.SensitivityResult:
         """Write the result; with ``prove`` the plans are built and run first."""
         result = explore_pb2.SensitivityResult(samples=found.samples, target_implied=found.implied)
-        if found.wire_failure is not None:
-            result.failure.CopyFrom(found.wire_failure)
-            return result
-        if found.failure is not None:
-            result.failure.CopyFrom(compiler_convert.failure_to_wire(found.failure))
+        if found.refusal is not None:
+            result.failure.CopyFrom(found.refusal)
             return result
         proven: dict[str, Errors | StageFailure] = {}
         if prove:

@@ -10,9 +10,10 @@ from boardlift.v1 import compiler_pb2, explore_pb2
 from boardlift_servicekit.artifacts import ArtifactStore
 from boardlift_servicekit.tool import ToolCommand, run_tool
 
-from boardlift_compiler.convert import ESTIMATED, figure, findings_to_wire
+from boardlift_compiler.convert import findings_to_wire, subgraph_to_wire
 from boardlift_compiler.explore.convert import island_to_wire, latency_figures
 from boardlift_compiler.explore.estimate import RELATION, estimate_compiled, find_islands, limits_of
+from boardlift_compiler.parse_log import SubgraphLine
 from boardlift_compiler.parse_reports import ReportError, SubgraphReport, parse_subgraph_report
 from boardlift_compiler.read_bin import BinUnreadableError, CompiledModel, read_bin
 from boardlift_compiler.run_folder import RunFolder, run_folder
@@ -58,7 +59,7 @@ async def estimate_latency(
         figures=latency_figures(estimate, source),
         islands=[island_to_wire(i) for i in find_islands(model)],
         relation=RELATION,
-        findings=findings_to_wire(limits_of(model, estimate)),
+        findings=findings_to_wire([*limits_of(model, estimate), *runner.toolchain.findings]),
     )
     for report in reports:
         response.subgraphs.append(_report_to_wire(report, source))
@@ -66,23 +67,8 @@ async def estimate_latency(
 
 
 def _report_to_wire(report: SubgraphReport, source: str) -> compiler_pb2.SubgraphEstimate:
-    message = compiler_pb2.SubgraphEstimate(
-        name=report.name,
-        figures=[
-            figure("estimated_latency_us", report.latency_us, "us", ESTIMATED, source),
-            figure("fps", report.fps, "fps", ESTIMATED, source),
-            figure("ddr_bytes", report.ddr_bytes, "bytes", ESTIMATED, source),
-        ],
-    )
-    for layer in report.layers:
-        message.layers.add(
-            layer=layer.layer,
-            operations=layer.operations,
-            compute_us=layer.compute_us,
-            transfer_us=layer.transfer_us,
-            active=layer.active,
-        )
-    return message
+    line = SubgraphLine(report.name, report.fps, report.latency_us, report.ddr_bytes, None)
+    return subgraph_to_wire(line, report, source)
 
 
 async def _read_reports(model: CompiledModel, runner: StageRunner, folder: RunFolder) -> list[SubgraphReport]:
