@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from boardlift_compiler.name_crash import name_crash
 from boardlift_compiler.name_graph import neutral_graph_name
 from boardlift_compiler.parse_log import LogFacts, ParseError
 from boardlift_compiler.preflight import check_model
-from boardlift_compiler.read_model import ModelUnreadableError, read_model
+from boardlift_compiler.read_model import ModelSummary, ModelUnreadableError, read_model
 from boardlift_compiler.run_folder import RunFolder
 from boardlift_compiler.run_mapper import Hooks, Limits, MapperRun, run_mapper
 from boardlift_compiler.spec import MARCH, CompileSpec
@@ -66,11 +67,13 @@ async def check_placement(
         return outcome
     spec = apply_preset(spec, model)
     outcome.findings += foresee(spec, model)
-    outcome.failure = next(check_model(model), None)
+    shapes = {i.name: i.shape for i in spec.inputs}
+    outcome.failure = next(check_model(model, shapes), None)
     if outcome.failure is not None:
         return outcome
     (folder.path / MODEL_FILE).write_bytes(neutral_graph_name(raw))
-    run = await run_mapper(toolchain, ARGUMENTS, folder, limits=limits, hooks=hooks, tracker=ProgressTracker())
+    arguments = (*ARGUMENTS, *_shape_arguments(model, shapes))
+    run = await run_mapper(toolchain, arguments, folder, limits=limits, hooks=hooks, tracker=ProgressTracker())
     outcome.run, outcome.facts, outcome.console = run, run.facts, run.console
     outcome.failure = name_crash(explain_run(run.end, run.facts, needs_model=False), model)
     if outcome.failure is None:
@@ -80,3 +83,11 @@ async def check_placement(
             outcome.failure = make_failure("LOG_NOT_UNDERSTOOD", str(error)[:200])
     outcome.reasons = placement_reasons(CompileSpec(), model, run.facts)
     return outcome
+
+
+def _shape_arguments(model: ModelSummary, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[str]:
+    """Yield the options that fix what the model leaves open; a shape that it has already is the model's own affair."""
+    for tensor in model.inputs:
+        shape = shapes.get(tensor.name)
+        if shape and any(not isinstance(d, int) or d <= 0 for d in tensor.shape):
+            yield from ("--input-shape", tensor.name, "x".join(str(d) for d in shape))
