@@ -213,15 +213,16 @@ def _override_findings(spec: CompileSpec, facts: LogFacts, known: set[str]) -> l
 def _device_findings(
     spec: CompileSpec, model: ModelSummary, facts: LogFacts, cpu_ops: Mapping[str, str]
 ) -> list[Finding]:
-    rows: dict[str, NodeRow] = {r.node: r for r in facts.nodes}
+    devices: dict[str, set[str]] = {}  # several, where long names are the same as the table shortens them
+    for row in facts.nodes:
+        devices.setdefault(row.node, set()).add(row.device)
     found = []
     asked_bpu = [o.node for o in spec.nodes if o.device == "BPU"] + list(spec.calibration.run_on_bpu)
     if spec.preset != "fast-perf":  # it adds these words by itself, for whatever of it can go there
         words = {m[1] for w in spec.calibration.optimization if (m := ON_BPU_WORD.fullmatch(w))}
         asked_bpu += [n.name for n in model.nodes if n.op_type in words]
     for name in dict.fromkeys(asked_bpu):
-        row = rows.get(printed_name(name))
-        if (row is not None and row.device == "CPU") or (row is None and name in cpu_ops):
+        if name in cpu_ops or devices.get(printed_name(name)) == {"CPU"}:
             found.append(
                 Finding(
                     "BPU_FELL_BACK",
@@ -232,8 +233,7 @@ def _device_findings(
                 )
             )
     for name in [o.node for o in spec.nodes if o.device == "CPU"] + list(spec.calibration.run_on_cpu):
-        row = rows.get(printed_name(name))
-        if row is not None and row.device == "BPU":
+        if name not in cpu_ops and devices.get(printed_name(name)) == {"BPU"}:
             found.append(
                 Finding("CPU_NOT_HONOURED", "warning", f"{name} was asked on the CPU and runs on the BPU.", name)
             )

@@ -107,6 +107,17 @@ def test_what_was_asked_for_is_no_fallback(models):
     assert placement_reasons(spec, model, table("CPU", "float")) == {"op": "as asked"}
 
 
+def test_names_that_the_table_shortens_alike_are_told_apart_by_the_compiled_model():
+    names = [f"/encoder/stage{k}/a/very/long/tail/of/module/names/that/goes/on/Softmax" for k in (0, 1)]
+    nodes = tuple(Node(n, "Softmax", "", (f"x{k}",), (f"y{k}",), {}) for k, n in enumerate(names))
+    model = ModelSummary(7, {"": 11}, "g", (), (), nodes, {})
+    short = "..." + names[0][-47:]
+    rows = [NodeRow(short, d, 0 if d == "BPU" else -1, "Softmax", 0.9, "1.0", "int8") for d in ("CPU", "BPU")]
+    spec = CompileSpec(nodes=tuple(NodeOverride(n, "BPU") for n in names))
+    found = find_fallbacks(spec, model, LogFacts(nodes=rows, samples=4), 4, {}, {names[0]: "Softmax"})
+    assert [f.subject for f in found if f.code == "BPU_FELL_BACK"] == [names[0]]
+
+
 def test_an_operator_that_a_neighbour_keeps_on_the_cpu_names_it():
     nodes = (
         Node("elu", "Elu", "", ("x",), ("a",), {}),
