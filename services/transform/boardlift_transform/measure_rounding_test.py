@@ -56,6 +56,24 @@ def test_indices_may_change_where_ties_are_broken_by_rounding_only() -> None:
     assert judged(clear, 1) == (False, [])
 
 
+def test_one_element_that_rounding_decides_excuses_no_other() -> None:
+    b = GraphBuilder(13)
+    bias = np.full(8, 5, np.float32)
+    bias[0] = 1e3  # 1000 plus some 1e-5 against 1000: the last place decides
+    x = b.node("Add", [b.node("Mul", [b.input("x", [1, 8]), b.constant(np.float32(1e-5))]), b.constant(bias)])
+    level = np.array([1e3] + [0.0] * 7, np.float32)
+    b.node("Cast", [b.node("Greater", [x, b.constant(level)])], "y", to=onnx.TensorProto.FLOAT)
+    b.output("y", [1, 8])
+    model, rng = b.model(), np.random.default_rng(0)
+    feeds = [{"x": rng.standard_normal((1, 8)).astype(np.float32)} for _ in range(16)]
+    want = [open_original(model, ["y"]).run(feed, ["y"]) for feed in feeds]
+    for count, passed in ((1, True), (8, False)):
+        made = [{"y": np.abs(o["y"] - (np.arange(8) < count).astype(np.float32))} for o in want]
+        original = Original(model, open_original, feeds, want)
+        found, _ = allow_rounding(compare_results(want, made, 5e-5), original, made)
+        assert found[0].passed is passed
+
+
 def test_a_size_keeps_its_last_place() -> None:
     b = GraphBuilder(13)
     t = b.node("Resize", [b.input("x", [1, 1, 4, 2]), "", b.constant(np.array([1, 1, 2, 2], np.float32))])
