@@ -7,6 +7,7 @@ import pytest
 
 from boardlift_transform import transform
 from boardlift_transform.build_test_models import GraphBuilder
+from boardlift_transform.opset.families import sample_constant
 from boardlift_transform.toolchain_test import between_convs, error_of, samples_of
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.timeout(600)]
@@ -33,3 +34,24 @@ def test_argmax_along_the_rows_is_built_with_its_indices(tool: Any) -> None:
     assert run.exit_code == 0, run.errors
     got, differing = tool.execute(run, {name: array[0] for name, array in samples.items()})
     assert differing == 0 and got["y"].shape == (1, 8, 8, 1) and np.ptp(got["y"]) > 1
+
+
+def test_code_of_samples_at_constant_places_dies_in_the_simulator_and_runs_as_a_product(
+    tool: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(2)
+    b = GraphBuilder(16, 8, seed=1)
+    t = b.node("Conv", [b.input("x", [1, 4, 8, 8]), b.weight(8, 4, 3, 3), b.weight(8)], pads=[1, 1, 1, 1])
+    grid = b.constant(rng.uniform(-0.9, 0.9, (1, 6, 5, 2)).astype(np.float32))
+    t = b.node("GridSample", [t, grid], mode="bilinear", padding_mode="zeros", align_corners=0)
+    b.node("Conv", [t, b.weight(8, 8, 1, 1)], "y")
+    b.output("y", [1, 8, 6, 5])
+    model = b.model()
+    monkeypatch.setattr(sample_constant, "MOST_ELEMENTS", 0)
+    gathered = transform(model).model
+    monkeypatch.undo()
+    assert "GatherElements" in [n.op_type for n in gathered.graph.node]
+    with pytest.raises(AssertionError):
+        error_of(tool, model, gathered, int16=False)
+    error, differing = error_of(tool, model, transform(model).model, int16=False)
+    assert differing == 0 and error < 0.05

@@ -1,7 +1,8 @@
 """GridSample and AffineGrid: coordinates by arithmetic, values by Gather, any number of spatial axes.
 
 Before -> after: GridSample -> positions, then per corner (2 per axis; 4 for cubic) one GatherElements on the flattened
-image times a weight; outside corners are clipped, reflected or multiplied by zero.
+image times a weight; outside corners are clipped, reflected or multiplied by zero. A constant grid is one MatMul
+(``sample_constant``).
 
 Exactness: the defining formula in the float type of the graph; summation order may differ.
 """
@@ -15,6 +16,7 @@ from itertools import product
 import numpy as np
 from onnx import TensorProto
 
+from boardlift_transform.opset.families.sample_constant import sampling_matrix
 from boardlift_transform.opset.families.shape import count_to
 from boardlift_transform.opset.registry import adapter
 from boardlift_transform.opset.step import FLOATS, Step
@@ -55,6 +57,8 @@ def grid_sample(step: Step) -> None:
     rule = Rule(step.attr("padding_mode", "zeros"), bool(step.attr("align_corners", 0)))
     kind, elem = step.need_elem(grid), step.need_elem(x)
     axes = step.rank(x) - 2
+    if _by_matrix(step, mode, rule):
+        return
     work = x if elem == kind or mode == "nearest" else step.cast(x, kind)
     image = flatten(step, work, x, axes, kind, grid)
     parts = step.split(grid, [1] * axes, axes + 1)
@@ -70,6 +74,23 @@ def grid_sample(step: Step) -> None:
     if step.need_elem(shaped) != elem and elem not in FLOATS:
         shaped = step.cast(shaped, elem)
     step.op("Cast", [shaped], step.y(), to=elem)
+
+
+def _by_matrix(step: Step, mode: str, rule: Rule) -> bool:
+    """Constant places in a float32 image of fixed size: one MatMul; False where it is something else."""
+    x, places, shape = step.x(0), step.const(step.x(1)), step.shape(step.x(0))
+    if places is None or shape is None or None in shape[1:] or len(places) != 1:
+        return False
+    if step.need_elem(x) != TensorProto.FLOAT or places.dtype != np.float32:
+        return False
+    sizes = [d or 0 for d in shape[2:]]
+    matrix = sampling_matrix(places.reshape(-1, len(sizes)), sizes, mode, rule.padding, rule.align)
+    if matrix is None:
+        return False
+    flat = step.reshape(x, [0, 0, -1])
+    made = step.op("MatMul", [flat, step.constant(matrix.astype(np.float32), hint="sampling")])
+    step.reshape(made, [0, 0, *places.shape[1:-1]], step.y())
+    return True
 
 
 def flatten(step: Step, work: str, x: str, axes: int, kind: int, like: str) -> Image:
