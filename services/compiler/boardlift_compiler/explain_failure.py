@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from boardlift_compiler.failure_kind import FailureKind
 from boardlift_compiler.failures import FAILURE_KINDS, TEXT_KINDS
@@ -57,8 +57,6 @@ class RunEnd:
     """True when the kernel killed a process for want of memory while the tool ran."""
     disk_full: bool = False
     """True when the work folder's file system had no room left at the end."""
-    extra_text: tuple[str, ...] = field(default=())
-    """Further lines to search, e.g. of a native crash."""
 
 
 def make_failure(
@@ -123,7 +121,7 @@ def explain_run(
         return make_failure("HANG", f"{end.silent_s:.0f}", tail, end.exit_code)
     if end.timed_out_s:
         return make_failure("TIMEOUT", f"{end.timed_out_s:.0f}", tail, end.exit_code)
-    errors = "\n".join([*facts.errors, *end.extra_text])
+    errors = "\n".join(facts.errors)
     if end.disk_full and end.exit_code != 0:
         return make_failure("DISK_FULL", "", tail, end.exit_code)
     if end.exit_code > 128 and end.exit_code < 193:

@@ -1,4 +1,4 @@
-"""Parse the reports the tool leaves: subgraph JSON, ``quant_info.json`` and ``hb_model_info``; pure.
+"""Parse the reports the tool leaves: subgraph JSON and ``quant_info.json``; pure.
 
 All performance numbers here are the compiler's static estimates.
 """
@@ -10,11 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from boardlift_compiler.split_log import split_line
-
-MODEL_NAME = re.compile(r"^\*{3,} (.+?) \*{3,}$")
-FIELD = re.compile(r"^([A-Za-z_&][\w&/ .-]*?)\s*:+\s+(.*)$")
-INPUT_INFO = re.compile(r"^-+input info : (.+?) (end )?-+$")
 DURATION = re.compile(r"<?\s*([\d.]+) (us|ms|ns)")
 UNITS = {"us": 1.0, "ms": 1000.0, "ns": 0.001}
 
@@ -134,47 +129,3 @@ def _cosine(value: object) -> float | None:
         return float(str(value))
     except ValueError:
         return None
-
-
-@dataclass(frozen=True)
-class ModelInfo:
-    """What ``hb_model_info`` prints."""
-
-    name: str
-    """Model name."""
-    march: str
-    """Architecture, ``bayes-e`` for X5."""
-    versions: Mapping[str, str]
-    """Tool -> version the model was built with."""
-    inputs: Mapping[str, Mapping[str, str]]
-    """Per input the options it was built with."""
-    fields: Mapping[str, str]
-    """All other `key : value` lines."""
-
-
-def parse_model_info(lines: Iterable[str]) -> ModelInfo:
-    """Parse the output of ``hb_model_info``.
-
-    Raises:
-        ReportError: when it names no architecture, which is what a damaged or foreign file gives.
-    """
-    name, current = "", ""
-    inputs: dict[str, dict[str, str]] = {}
-    plain: dict[str, str] = {}
-    last = ""
-    for raw in lines:
-        for line in split_line(raw):
-            last = line.text or last
-            if match := MODEL_NAME.match(line.text):
-                name = name or match[1]
-            elif match := INPUT_INFO.match(line.text):
-                current = "" if match[2] else match[1]
-                if current:
-                    inputs.setdefault(current, {})
-            elif match := FIELD.match(line.text):
-                target = inputs[current] if current else plain
-                target[match[1].strip()] = match[2].strip()
-    if "BPU march" not in plain:
-        raise ReportError(f"hb_model_info names no architecture: {last[:200]}")
-    versions = {k.removesuffix(" version"): v for k, v in plain.items() if k.endswith(" version")}
-    return ModelInfo(name, plain["BPU march"], versions, inputs, plain)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from boardlift_servicekit.tool import ToolCommand, ToolResult, run_tool
@@ -72,8 +72,6 @@ class MapperRun:
     """Processor time."""
     wall_s: float = 0.0
     """Wall time."""
-    warnings: list[str] = field(default_factory=list)
-    """Things that went wrong around the run."""
 
 
 class _Follower:

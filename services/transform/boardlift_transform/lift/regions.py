@@ -22,7 +22,6 @@ SEEDS = frozenset(
     ]
 )
 CHANNEL_SEEDS = SEEDS - {"Gemm", "MatMul"}
-_FLOAT_OUT = frozenset({ir.DataType.FLOAT})
 
 
 class Groups:
