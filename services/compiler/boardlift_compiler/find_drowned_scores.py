@@ -13,6 +13,8 @@ from boardlift_compiler.parse_reports import NodeQuantization
 
 DEEPEST = 1000.0
 """Threshold of a summand in front of a Softmax beyond which ordinary scores have no steps left, in int16 too."""
+MOVES = frozenset({"Reshape", "Transpose"})
+"""What may stand between the Add and the Softmax: transform pass rows-to-channels puts a Reshape there."""
 SPLIT = "_FROM_QUANTIZED_SOFTMAX"
 """End of the names of the nodes that the tool makes of a Softmax on the BPU."""
 
@@ -24,14 +26,15 @@ def find_drowned_scores(quantization: Mapping[str, NodeQuantization]) -> list[Fi
         quantization: Tensors and thresholds per node, by full name.
     """
     makers = {tensor: name for name, node in quantization.items() for tensor in node.outputs}
-    read = {
-        tensor.removesuffix("_calibrated")
-        for name, node in quantization.items()
-        if node.type == "Softmax" or name.endswith(SPLIT)
-        for tensor in node.inputs
-    }
+    pending = [name for name, node in quantization.items() if node.type == "Softmax" or name.endswith(SPLIT)]
+    before: list[str] = []
+    while pending:
+        read = (tensor.removesuffix("_calibrated") for tensor in quantization[pending.pop()].inputs)
+        made = [makers[tensor] for tensor in read if tensor in makers]
+        before += made
+        pending += [name for name in made if quantization[name].type in MOVES]
     found = []
-    for name in dict.fromkeys(makers[tensor] for tensor in read if tensor in makers):
+    for name in dict.fromkeys(before):
         node = quantization[name]
         reach = max((abs(v) for limits in node.thresholds for v in limits), default=0.0)
         if node.type == "Add" and reach > DEEPEST:

@@ -22,3 +22,15 @@ def test_a_deep_mask_in_front_of_a_softmax_is_named(depth: float, on_bpu: bool, 
 
 def test_large_sums_elsewhere_are_none() -> None:
     assert find_drowned_scores(build(1e9, on_bpu=True, reader="Relu")) == []
+
+
+@pytest.mark.parametrize("moves", [1, 2])
+@pytest.mark.parametrize("suffix", ["", "_calibrated"])
+def test_moves_between_sum_and_softmax_hide_nothing(moves: int, suffix: str) -> None:
+    nodes = build(1e9, on_bpu=False)
+    last = "sum"
+    for number, kind in enumerate(["Reshape", "Transpose"][:moves]):
+        nodes[f"/move{number}"] = NodeQuantization(kind, (last + suffix, "dims"), (f"m{number}",), ((1e9,), ()), 1.0)
+        last = f"m{number}"
+    nodes["/s"] = NodeQuantization("Softmax", (last + suffix,), ("p",), ((),), 1.0)
+    assert [f.subject for f in find_drowned_scores(nodes)] == ["/add"]

@@ -209,6 +209,7 @@ STEPS: tuple[Step, ...] = (
     Step("features-to-channels", "laid out by tokens, one channel is padded to 8"),
     Step("merge-moves", "every move copies, those over heads most of all"),
     Step("fold-channel-add", "bias of the new Conv"),
+    Step("fold-scale", "the scale of an attention is computed entry by entry, as a depthwise Conv"),
     Step("fold-conv-transpose", "the tool folds an Add into a grouped ConvTranspose wrongly"),
     Step("fold-stride", "a stride over one signal is computed at stride 1"),
     Step("replace-average-pool", "padded AveragePool is wrong on the border, a wide one coarse"),
@@ -234,6 +235,9 @@ STEPS: tuple[Step, ...] = (
         "split-depth-to-space", "any block but 2 is stored with one channel padded to 64 or 128", parameters=_precision
     ),
     Step("softmax-on-last-axis", "the BPU computes Softmax on axis 3 and ArgMax on axis 1", parameters=_precision),
+    Step(
+        "rows-to-channels", "an int16 Softmax under few heads is stored with the heads padded to 8 or more", _not_int8
+    ),
     Step("split-clip", "a Clip that the tool takes for a threshold is lost where another one is in force"),
     Step(
         "split-wide-head",

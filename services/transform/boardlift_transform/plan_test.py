@@ -37,7 +37,7 @@ def test_a_step_gives_only_parameters_that_its_pass_knows() -> None:
 
 def test_what_depends_on_the_precision() -> None:
     int8, both, int16 = (_ids(_summary(), precision=p) for p in ("int8", "", "int16"))
-    assert both - int8 == {"buffer-max-pool", "split-wide-head"}
+    assert both - int8 == {"buffer-max-pool", "rows-to-channels", "split-wide-head"}
     assert int16 - both == {"keep-int16", "matmul-to-products", "shuffle-conv-transpose"}
     assert int8 < both < int16
 

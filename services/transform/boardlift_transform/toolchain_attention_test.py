@@ -72,3 +72,22 @@ def test_a_block_of_attention_takes_a_fraction_of_the_time_and_is_no_worse(tool:
         cosine[name] = float(flat @ want / np.linalg.norm(flat) / np.linalg.norm(want))
     assert took["after"] < took["before"] / 2, took
     assert cosine["after"] > cosine["before"] - 0.001 and cosine["after"] > 0.99, cosine
+
+
+@pytest.mark.parametrize(("skipped", "gain"), [("rows-to-channels", 0.9), ("fold-scale", 0.95)])
+def test_an_int16_attention_gains_by_its_softmax_and_its_scale_alone(tool: Any, skipped: str, gain: float) -> None:
+    model, took, cosine = block(), {}, {}
+    samples = np.random.default_rng(3).standard_normal((8, 1, TOKENS, WIDTH)).astype(np.float32)
+    want = Session(model.SerializeToString()).run({"x": samples[:1].reshape(1, TOKENS, WIDTH)})["y"].ravel()
+    for skip in ([skipped], []):
+        made = transform(model, precision="int16", skip_passes=skip).model
+        given = made.graph.input[0].name
+        run = tool.compile(made, {given: samples}, int16=True, level="O1")
+        assert run.exit_code == 0 and run.on_cpu == [], run.errors
+        took[not skip] = sum(float(t) for t in re.findall(r"latency = ([\d.]+) us", run.log))
+        got, differing = tool.execute(run, {given: samples[:1]})
+        assert differing == 0
+        flat = got["y"].ravel()
+        cosine[not skip] = float(flat @ want / np.linalg.norm(flat) / np.linalg.norm(want))
+    assert 0 < took[True] < took[False] * gain, took
+    assert cosine[True] > cosine[False] - 1e-4 and cosine[True] > 0.995, cosine
