@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from boardlift_compiler.convert_images import to_quantized_input
 from boardlift_compiler.explain_failure import StageFailure
 from boardlift_compiler.find_parting import BEHIND_DB, LOSS_DB, NEAR_DB, NodeGap, OutputGap, find_parting
 from boardlift_compiler.findings import Finding
-from boardlift_compiler.prepare_calibration import CalibrationSet
-from boardlift_compiler.read_model import ModelSummary, read_model
+from boardlift_compiler.prepare_calibration import CalibrationSet, RefusedError
+from boardlift_compiler.read_model import read_model
 from boardlift_compiler.run_folder import RunFolder
 from boardlift_compiler.run_mapper import Launcher
 from boardlift_compiler.run_vendor import run_vendor_program
-from boardlift_compiler.spec import CompileSpec
 from boardlift_compiler.toolchain import Toolchain
+from boardlift_compiler.write_inputs import write_inputs
 
 Array = npt.NDArray[np.generic]
 SAMPLES = 4
@@ -46,16 +46,10 @@ async def measure_parting(
         folder: Run folder.
         launcher: How the program is started.
     """
-    samples, spec = data.arrays, data.spec
-    count = SAMPLES if sum(a[:1].size for a in samples.values()) * SAMPLES < LARGE else 1
-    request: dict[str, object] = {
-        "near_db": NEAR_DB, "behind_db": BEHIND_DB, "loss_db": LOSS_DB, "most_elements": MOST_ELEMENTS,
-    }  # fmt: skip
-    for name, path in models.items():
-        inputs = folder.path / f"compare_{name}.npz"
-        arrays = _inputs(read_model(path.read_bytes()), {n: a[:count] for n, a in samples.items()}, spec)
-        np.savez(inputs, **arrays)  # type: ignore[arg-type]  # numpy's stub types savez's flags only
-        request[name] = {"model": str(path), "inputs": str(inputs)}
+    try:
+        request = await asyncio.to_thread(_write_request, models, data, folder)
+    except RefusedError as error:
+        return [not_compared(error.failure.message)]
     answer = await run_vendor_program(
         toolchain, "compare_models.py", request, folder, launcher=launcher, timeout_s=LIMIT_S
     )
@@ -66,11 +60,25 @@ async def measure_parting(
     return find_parting(outputs, nodes)
 
 
+def _write_request(models: Mapping[str, Path], data: CalibrationSet, folder: RunFolder) -> dict[str, object]:
+    """Write each model's samples; return what the program is asked.
+
+    Raises:
+        RefusedError: a model takes samples in another form than those of the calibration.
+    """
+    count = SAMPLES if sum(a[:1].size for a in data.arrays.values()) * SAMPLES < LARGE else 1
+    samples = {name: array[:count] for name, array in data.arrays.items()}
+    request: dict[str, object] = {
+        "near_db": NEAR_DB, "behind_db": BEHIND_DB, "loss_db": LOSS_DB, "most_elements": MOST_ELEMENTS,
+    }  # fmt: skip
+    for name, path in models.items():
+        inputs = folder.path / f"compare_{name}.npz"
+        write_inputs(read_model(path.read_bytes()), samples, data.spec, inputs)
+        request[name] = {"model": str(path), "inputs": str(inputs)}
+    return request
+
+
 def not_compared(why: str) -> Finding:
     """Return the finding that says that nothing was compared."""
     text = f"Calibrated and quantised model were not compared: {why}."
     return Finding("INTEGERS_NOT_COMPARED", "warning", text, "", "Judge the build by its simulation.")
-
-
-def _inputs(model: ModelSummary, samples: Mapping[str, Array], spec: CompileSpec) -> dict[str, Array]:
-    return {t.name: to_quantized_input(samples[t.name], spec.input_named(t.name), t) for t in model.inputs}

@@ -23,7 +23,6 @@ from boardlift_compiler.compare_outputs import (
     ShapeMismatchError,
     compare_output,
 )
-from boardlift_compiler.convert_images import to_quantized_input
 from boardlift_compiler.explain_failure import StageFailure, make_failure
 from boardlift_compiler.find_far_outputs import describe_far_output
 from boardlift_compiler.find_lost_channels import describe_lost_channels
@@ -31,7 +30,7 @@ from boardlift_compiler.find_saturation import describe_saturation
 from boardlift_compiler.findings import Finding
 from boardlift_compiler.name_crash import name_runtime_crash
 from boardlift_compiler.prepare_calibration import RefusedError, read_samples
-from boardlift_compiler.read_bin import BinUnreadableError, read_bin
+from boardlift_compiler.read_bin import BinUnreadableError, CompiledModel, read_bin
 from boardlift_compiler.read_model import ModelSummary, ModelUnreadableError, read_model
 from boardlift_compiler.run_folder import RunFolder
 from boardlift_compiler.run_mapper import Launcher
@@ -39,6 +38,7 @@ from boardlift_compiler.run_vendor import Answer, run_vendor_program
 from boardlift_compiler.simulate_outcome import SimulateOutcome
 from boardlift_compiler.spec import CompileSpec
 from boardlift_compiler.toolchain import Toolchain
+from boardlift_compiler.write_inputs import write_inputs
 
 Array = npt.NDArray[np.generic]
 DEFAULT_BIT_SAMPLES = 4
@@ -89,19 +89,10 @@ async def simulate_model(
         on_progress: Called with (step, fraction of the whole, done, total).
     """
     outcome = SimulateOutcome()
-    try:
-        compiled = read_bin(inputs.compiled.read_bytes())
-        quantized = read_model(inputs.quantized.read_bytes())
-        samples = read_samples(inputs.heldout)
-        _write_inputs(samples, quantized, inputs.spec, folder)
-    except BinUnreadableError as error:
-        outcome.failure = make_failure("COMPILED_MODEL_UNREADABLE", "", (str(error),))
-    except ModelUnreadableError as error:
-        outcome.failure = make_failure("MODEL_UNREADABLE", "", (str(error),))
-    except RefusedError as error:
-        outcome.failure = error.failure
-    if outcome.failure is not None:
+    prepared = await asyncio.to_thread(_prepare, inputs, folder, outcome)
+    if prepared is None:
         return outcome
+    compiled, quantized, samples = prepared
     borders = find_borders(compiled, quantized, inputs.spec)
     tensors = dict(borders.values())
     answer = await _run_quantised(toolchain, inputs, folder, tensors, on_progress)
@@ -111,7 +102,7 @@ async def simulate_model(
     outcome.batched = bool(answer.get("batched"))
     outcome.quantized_outputs = folder.path / "outputs.npz"
     if inputs.reference is not None:
-        _compare_reference(inputs, outcome)
+        await asyncio.to_thread(_compare_reference, inputs, outcome)
     if outcome.failure is None and inputs.bit_samples >= 0:
         check = BitCheck(
             toolchain,
@@ -128,14 +119,24 @@ async def simulate_model(
     return outcome
 
 
-def _write_inputs(samples: dict[str, Array], quantized: ModelSummary, spec: CompileSpec, folder: RunFolder) -> None:
-    arrays: dict[str, Array] = {}
-    for tensor in quantized.inputs:
-        if tensor.name not in samples:
-            raise RefusedError(make_failure("CALIBRATION_MISSING", tensor.name))
-        array = to_quantized_input(samples[tensor.name], spec.input_named(tensor.name), tensor)
-        arrays[tensor.name] = array
-    np.savez(folder.path / "inputs.npz", **arrays)  # type: ignore[arg-type]  # numpy's stub types savez's flags only
+def _prepare(
+    inputs: SimulateInputs, folder: RunFolder, outcome: SimulateOutcome
+) -> tuple[CompiledModel, ModelSummary, dict[str, Array]] | None:
+    """Read what is given and write the quantised model's inputs; None when something is refused."""
+    try:
+        compiled = read_bin(inputs.compiled.read_bytes())
+        quantized = read_model(inputs.quantized.read_bytes())
+        samples = read_samples(inputs.heldout)
+        write_inputs(quantized, samples, inputs.spec, folder.path / "inputs.npz")
+    except BinUnreadableError as error:
+        outcome.failure = make_failure("COMPILED_MODEL_UNREADABLE", "", (str(error),))
+    except ModelUnreadableError as error:
+        outcome.failure = make_failure("MODEL_UNREADABLE", "", (str(error),))
+    except RefusedError as error:
+        outcome.failure = error.failure
+    else:
+        return compiled, quantized, samples
+    return None
 
 
 async def _run_quantised(

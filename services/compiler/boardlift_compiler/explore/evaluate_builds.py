@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from boardlift_compiler.compare_outputs import ShapeMismatchError
-from boardlift_compiler.convert_images import to_quantized_input
 from boardlift_compiler.explain_failure import StageFailure, make_failure
 from boardlift_compiler.explore.judge import Errors, GoalError, measure_outputs
 from boardlift_compiler.explore.remember import Memory, digest_of
@@ -25,6 +24,7 @@ from boardlift_compiler.run_folder import RunFolder, run_folder
 from boardlift_compiler.run_vendor import run_vendor_program
 from boardlift_compiler.spec import CompileSpec
 from boardlift_compiler.toolchain import Toolchain
+from boardlift_compiler.write_inputs import write_inputs
 
 Array = npt.NDArray[np.generic]
 BATCH = 16
@@ -85,7 +85,7 @@ class Evaluator:
         jobs, ready = [], []
         for number, item in enumerate(items):
             inputs = folder.path / f"in{number}.npz"
-            failure = await asyncio.to_thread(write_inputs, item.quantized, item.heldout, item.spec, inputs)
+            failure = await asyncio.to_thread(prepare_inputs, item.quantized, item.heldout, item.spec, inputs)
             if failure is not None:
                 results[item.key] = failure
                 continue
@@ -117,15 +117,10 @@ class Evaluator:
         return errors
 
 
-def write_inputs(model: Path, samples: Mapping[str, Array], spec: CompileSpec, path: Path) -> StageFailure | None:
+def prepare_inputs(model: Path, samples: Mapping[str, Array], spec: CompileSpec, path: Path) -> StageFailure | None:
     """Write samples in the form a vendor model takes; return why not."""
     try:
-        arrays: dict[str, Array] = {}
-        for tensor in read_model(model.read_bytes()).inputs:
-            if tensor.name not in samples:
-                return make_failure("CALIBRATION_MISSING", tensor.name)
-            arrays[tensor.name] = to_quantized_input(samples[tensor.name], spec.input_named(tensor.name), tensor)
-        np.savez(path, **arrays)  # type: ignore[arg-type]  # numpy's stub types savez's flags only
+        write_inputs(read_model(model.read_bytes()), samples, spec, path)
     except ModelUnreadableError as error:
         return make_failure("MODEL_UNREADABLE", "", (str(error),))
     except RefusedError as error:

@@ -25,7 +25,7 @@ from boardlift_compiler.explore.choose_plan import (
     rungs,
 )
 from boardlift_compiler.explore.convert import layer_times
-from boardlift_compiler.explore.evaluate_builds import BATCH, write_inputs
+from boardlift_compiler.explore.evaluate_builds import BATCH, prepare_inputs
 from boardlift_compiler.explore.judge import Errors, Goal, judge
 from boardlift_compiler.explore.list_candidates import apply_plan, without_precision
 from boardlift_compiler.explore.load_forms import Form
@@ -157,7 +157,7 @@ class SensitivityRun:
         with run_folder(self.builder.runner.work_root) as folder:
             path = await self.store.fetch(calibrated)
             chosen = {name: array[numbers] for name, array in form.heldout.items()}
-            found.failure = write_inputs(path, chosen, plain, folder.path / "inputs.npz")
+            found.failure = await asyncio.to_thread(prepare_inputs, path, chosen, plain, folder.path / "inputs.npz")
             if found.failure is None:
                 await self._measure_layers(form, calibrated, folder, found)
             if found.failure is None:
