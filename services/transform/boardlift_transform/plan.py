@@ -186,6 +186,7 @@ STEPS: tuple[Step, ...] = (
     Step("split-joint-heads", "with five axes the tool stores one channel padded to 128"),
     Step("merge-matmul-add", "one row instead of two"),
     Step("fold-batchnorm", "one row less per layer"),
+    Step("merge-parallel-convs", "parallel branches are computed and rounded one by one", _has({"Conv"})),
     Step("fold-feature-norm", "a normalisation of tokens keeps two moves on either side"),
     Step(
         "unroll-recurrent",
@@ -210,6 +211,7 @@ STEPS: tuple[Step, ...] = (
     Step("merge-moves", "every move copies, those over heads most of all"),
     Step("fold-channel-add", "bias of the new Conv"),
     Step("fold-scale", "the scale of an attention is computed entry by entry, as a depthwise Conv"),
+    Step("suit-gelu", "the tool has a table for one form of GELU only"),
     Step("fold-conv-transpose", "the tool folds an Add into a grouped ConvTranspose wrongly"),
     Step("fold-stride", "a stride over one signal is computed at stride 1"),
     Step("replace-average-pool", "padded AveragePool is wrong on the border, a wide one coarse"),

@@ -91,3 +91,27 @@ def test_an_int16_attention_gains_by_its_softmax_and_its_scale_alone(tool: Any, 
         cosine[not skip] = float(flat @ want / np.linalg.norm(flat) / np.linalg.norm(want))
     assert 0 < took[True] < took[False] * gain, took
     assert cosine[True] > cosine[False] - 1e-4 and cosine[True] > 0.995, cosine
+
+
+@pytest.mark.parametrize(("approximate", "gain"), [("none", 0.75), ("tanh", 0.75)])
+@pytest.mark.parametrize("int16", [False, True])
+def test_gelu_of_opset_20_takes_less_and_is_no_worse(tool: Any, approximate: str, gain: float, int16: bool) -> None:
+    b = Writer(20, 9, seed=2)
+    h = b.node("Gelu", [b.linear(b.input("x", [1, TOKENS, WIDTH]), WIDTH, 6 * WIDTH)], approximate=approximate)
+    b.node("Add", [b.linear(h, 6 * WIDTH, WIDTH), b.weight(WIDTH)], "y")
+    b.output("y", [1, TOKENS, WIDTH])
+    took, cosine = {}, {}
+    samples = np.random.default_rng(3).standard_normal((8, 1, TOKENS, WIDTH)).astype(np.float32)
+    want = Session(b.model().SerializeToString()).run({"x": samples[:1].reshape(1, TOKENS, WIDTH)})["y"].ravel()
+    for skip in (["suit-gelu"], []):
+        made = transform(b.model(), precision="int16" if int16 else "int8", skip_passes=skip).model
+        given = made.graph.input[0].name
+        run = tool.compile(made, {given: samples}, int16=int16, level="O1")
+        assert run.exit_code == 0 and run.on_cpu == [], run.errors
+        took[not skip] = sum(float(t) for t in re.findall(r"latency = ([\d.]+) us", run.log))
+        got, differing = tool.execute(run, {given: samples[:1]})
+        assert differing == 0
+        flat = got["y"].ravel()
+        cosine[not skip] = float(flat @ want / np.linalg.norm(flat) / np.linalg.norm(want))
+    assert 0 < took[True] < took[False] * gain, took
+    assert cosine[True] > cosine[False] - 1e-4 and cosine[True] > 0.995, cosine
