@@ -16,6 +16,8 @@ from boardlift_compiler.failures import FAILURE_KINDS, TEXT_KINDS
 from boardlift_compiler.parse_log import LogFacts
 
 MAX_EVIDENCE = 12
+OWN_REPORT = re.compile(r"^version: \d", re.M)
+"""Begins what the vendor's compiler tells of itself when it dies: versions, folders, command line, stack trace."""
 PREFIX = re.compile(r"^\*\*\* ERROR-OCCUR-DURING \{[^}]+\} \*\*\*, error message: ")
 
 
@@ -86,7 +88,8 @@ def explain_text(text: str, exit_code: int = 255) -> StageFailure | None:
         if match is None:
             continue
         groups = [g for g in match.groupdict().values() if g]
-        lines = tuple(PREFIX.sub("", line)[:400] for line in text.splitlines() if line.strip())
+        said = OWN_REPORT.split(text, maxsplit=1)[0].strip() or text
+        lines = tuple(PREFIX.sub("", line)[:400] for line in said.splitlines() if line.strip())
         return _fill(kind, groups[0].strip(" '\"") if groups else "", lines, exit_code)
     return None
 

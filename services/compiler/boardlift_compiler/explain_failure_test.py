@@ -116,6 +116,18 @@ def test_a_failed_pass_names_its_node(last: str, code: str, node: str) -> None:
     assert failure is not None and (failure.code, failure.subject) == (code, node)
 
 
+def test_a_compiler_that_died_is_quoted_without_its_report_of_itself() -> None:
+    text = (
+        "hbdk-cc compile hbir model failed with returncode -6.\n"
+        "*** ERROR-OCCUR-DURING {hbdk.hbdk-cc} ***, error message: INFO: launch 1 threads for optimization\n"
+        "file=833f:2219, in <>, internal error: no valid weight layout\n"
+        "version: 3.49.15\nexecutable: /opt/hbdk-cc\n" + "/opt/hbdk-cc[0xb91748]\n" * 20
+    )
+    failure = explain_text(text)
+    assert failure is not None and (failure.code, failure.subject) == ("COMPILER_CRASH", "6")
+    assert failure.evidence[-1] == "file=833f:2219, in <>, internal error: no valid weight layout"
+
+
 def test_codes_are_unique():
     codes = [k.code for k in TEXT_KINDS]
     assert len(codes) == len(set(codes))

@@ -159,3 +159,24 @@ def test_a_rate_past_the_map_is_one_tap_on_the_bpu_and_int16(tool: Any, rate: in
     before = error_of(tool, model, plain, int16=True)[0]
     error, differing = error_of(tool, model, result, int16=True)
     assert differing == 0 and error < 0.012 and (on_cpu or error < before)
+
+
+def test_a_strided_depthwise_layer_in_front_of_a_transposed_one_ends_the_compiler_in_int16(tool: Any) -> None:
+    b = GraphBuilder(11, 7, seed=1)
+    t = b.node("Conv", [b.input("x", [1, 8, 24, 26]), b.weight(8, 8, 3, 3), b.weight(8)], pads=[1, 1, 1, 1])
+    strided = b.node("Conv", [t, b.weight(8, 1, 3, 3)], group=8, pads=[1, 1, 1, 1], strides=[2, 2])
+    b.node("ConvTranspose", [strided, b.weight(8, 4, 3, 3)], "y", kernel_shape=[3, 3], strides=[2, 1])
+    b.output("y", [1, 4, 25, 15])
+    model = b.model()
+    c = GraphBuilder(11, 7, seed=1)  # what keep-int16 wrote before it looked behind the layer
+    t = c.node("Conv", [c.input("x", [1, 8, 24, 26]), c.weight(8, 8, 3, 3), c.weight(8)], pads=[1, 1, 1, 1])
+    whole = c.node("Conv", [t, c.weight(8, 1, 3, 3)], group=8, pads=[1, 1, 1, 1])
+    bounds = [c.constant(v) for v in ([0, 0], [24, 26], [2, 3], [2, 2])]
+    c.node("ConvTranspose", [c.node("Slice", [whole, *bounds]), c.weight(8, 4, 3, 3)], "y", kernel_shape=[3, 3],
+           strides=[2, 1])  # fmt: skip
+    c.output("y", [1, 4, 25, 15])
+    sliced = c.model()
+    with pytest.raises(AssertionError, match="failed with returncode -6"):
+        error_of(tool, model, sliced, int16=True)
+    error, differing = error_of(tool, model, transform(model, precision="int16").model, int16=True)
+    assert differing == 0 and error < 0.05

@@ -92,3 +92,17 @@ def test_a_strided_conv_of_one_channel_counts_as_depthwise() -> None:
     b.output("y", ["n", "c", "h", "w"])
     run = run_one_pass(b.model(), "keep-int16")
     assert run.operators == ["Conv", "Slice"] and run.max_rel < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("behind", "operators"),
+    [("ConvTranspose", ["Conv", "ConvTranspose"]), ("Conv", ["Conv", "Slice", "Conv"])],
+)
+def test_a_strided_layer_in_front_of_a_transposed_one_is_left(behind: str, operators: list[str]) -> None:
+    b = GraphBuilder(11)
+    t = b.node("Conv", [b.input("x", [1, 4, 8, 8]), b.weight(4, 1, 3, 3)], group=4, strides=[2, 2], pads=[1, 1, 1, 1])
+    b.node(behind, [t, b.weight(4, 4, 1, 1)], "y")
+    b.output("y", [1, 4, 4, 4])
+    run = run_one_pass(b.model(), "keep-int16")
+    assert run.operators == operators
+    assert run.max_rel < 1e-6 and bool(run.result.skipped) == (behind == "ConvTranspose")
