@@ -180,8 +180,8 @@ MACHINE_KINDS = (
         "Install the toolchain with `make toolchain` and point BOARDLIFT_TOOLCHAIN at it.", user_fault=False),
     row("COMPILER_CRASH", r"hbdk-cc compile hbir model failed with returncode -(?P<subject>\d+)",
         "The vendor's compiler died by signal {subject}.",
-        "The evidence has its last words. Leave out the transform pass that made the form it names, or put a node there on"
-        " the CPU (run_on_cpu); another level does not help."),
+        "The evidence has its last words. Leave out the transform pass that made the form it names, or put a node there"
+        " on the CPU (run_on_cpu); another level does not help."),
     row("WORK_FOLDER_UNWRITABLE", r"\[Errno (?:2|13|20|30)\] (?:No such file or directory|Permission denied"
         r"|Not a directory|Read-only file system): '?(?P<subject>[^'\n]*)'?",
         "The work folder cannot be written: {subject}.", "Give the service a writable work folder.",
