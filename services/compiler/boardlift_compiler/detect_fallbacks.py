@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from boardlift_compiler import op_truth
@@ -17,6 +16,7 @@ from boardlift_compiler.spec import CompileSpec, NodeOverride
 PREPROCESS = "HZ_PREPROCESS_FOR_"
 MOST_INPUTS = 256
 REFUSED_INPUT = re.compile(r"The input(\d+) of Node\(name:(.+?), type:\w+\) does not support data type: int16")
+REQUANTISED = re.compile(r"The output of Node\(name:(.+?)\) is int16, then requantized to int8")
 ON_BPU_WORD = re.compile(r"set_(\w+?)_(?:input|output)_int(?:8|16)")
 """The tool's way to ask for all operators of a type on the BPU."""
 
@@ -144,7 +144,7 @@ def find_fallbacks(
                 "The transform pass free-batch cures it.",
             )
         )
-    return findings + _suspicious(facts, {t.name for t in model.inputs})
+    return findings
 
 
 def _node_findings(spec: CompileSpec, facts: LogFacts, reasons: Mapping[str, str]) -> list[Finding]:
@@ -193,9 +193,13 @@ def _override_findings(spec: CompileSpec, facts: LogFacts, known: set[str]) -> l
     """Say what became of int16 overrides whose node has no row of its own, or whose row shows its first input only."""
     rows = {r.node for r in facts.nodes}
     refused = {(m[2], int(m[1])) for text in facts.warnings if (m := REFUSED_INPUT.search(text))}
+    requantised = {m[1] for text in facts.warnings if (m := REQUANTISED.search(text))}
     found = []
     for override in spec.nodes:
         asked, name = _int16_inputs(override), override.node
+        if override.output_type == "int16" and name in requantised:
+            text = f"{name} was asked to give int16 and what reads it takes int8: its output is requantised."
+            found.append(Finding("INT16_FELL_BACK", "error", text, name, "Rewrite the node that reads it."))
         if not asked or printed_name(name) in known:
             continue
         numbers = sorted(k for n, k in refused if n == name and k in asked)
@@ -238,41 +242,3 @@ def _device_findings(
                 Finding("CPU_NOT_HONOURED", "warning", f"{name} was asked on the CPU and runs on the BPU.", name)
             )
     return found
-
-
-def _suspicious(facts: LogFacts, inputs: set[str]) -> list[Finding]:
-    found = []
-    bad: Sequence[NodeRow] = [r for r in facts.nodes if r.cosine is not None and math.isnan(r.cosine)]
-    if bad or any(math.isnan(o.cosine) for o in facts.outputs):
-        where = bad[0].node if bad else facts.outputs[0].output
-        found.append(
-            Finding(
-                "COSINE_NAN",
-                "error",
-                f"The tool's own cosine is NaN, first at {where}.",
-                where,
-                "Weights or constants overflow, or the samples are degenerate.",
-            )
-        )
-    for text in facts.warnings:
-        if "illegal threshold" in text or "inf threshold" in text:
-            tensor = _first_word_after(text, "threshold in ")
-            severity = "error" if tensor.removesuffix("_HzCalibration") in inputs else "warning"
-            advice = "Its values are all zero, NaN or Inf on the calibration samples."
-            found.append(Finding("THRESHOLD_ILLEGAL", severity, text[:300], tensor, advice))
-        elif "got unexpected" in text and "threshold" in text:
-            found.append(
-                Finding(
-                    "THRESHOLD_UNEXPECTED",
-                    "warning",
-                    text[:300],
-                    _first_word_after(text, "conv ").rstrip("!"),
-                    "Check preprocessing and weights.",
-                )
-            )
-    return found
-
-
-def _first_word_after(text: str, marker: str) -> str:
-    rest = text.partition(marker)[2].split()
-    return rest[0].rstrip(",") if rest else ""

@@ -53,12 +53,6 @@ def table(device="BPU", dtype="int8", node="op", kind="HzLut"):
         (CompileSpec(), LogFacts(samples=3), "SAMPLES_NOT_READ"),
         (CompileSpec(), LogFacts(samples=4, first_md5=["other"]), "SAMPLES_NOT_OURS"),
         (CompileSpec(), LogFacts(samples=4, batch_fallback=True), "CALIBRATION_BATCH_FALLBACK"),
-        (CompileSpec(), LogFacts(samples=4, nodes=[NodeRow("c", "BPU", 0, "X", float("nan"), "", "int8")]),
-            "COSINE_NAN"),
-        (CompileSpec(), LogFacts(samples=4, warnings=["find illegal threshold in x_HzCalibration, it"]),
-            "THRESHOLD_ILLEGAL"),
-        (CompileSpec(), LogFacts(samples=4, warnings=["got unexpected output threshold on conv c1! value: 4e30"]),
-         "THRESHOLD_UNEXPECTED"),
     ],
 )  # fmt: skip
 def test_nothing_falls_back_in_silence(models, spec, facts, expected):
@@ -105,6 +99,14 @@ def test_what_was_asked_for_is_no_fallback(models):
     found = find_fallbacks(spec, model, table("CPU", "float"), 4, {})
     assert "NODE_ON_CPU" not in codes(found)
     assert placement_reasons(spec, model, table("CPU", "float")) == {"op": "as asked"}
+
+
+def test_an_output_that_was_asked_in_int16_and_is_read_in_int8_is_a_fallback(models):
+    model = read_model(models.small("GlobalAveragePool").SerializeToString())
+    log = LogFacts(samples=4, warnings=["The output of Node(name:c1) is int16, then requantized to int8"])
+    for dtype, told in (("int16", ["INT16_FELL_BACK"]), ("", [])):
+        spec = CompileSpec(nodes=(NodeOverride("c1", output_type=dtype),))
+        assert codes(find_fallbacks(spec, model, log, 4, {})) == told
 
 
 def test_names_that_the_table_shortens_alike_are_told_apart_by_the_compiled_model():

@@ -12,6 +12,7 @@ from boardlift_compiler.detect_fallbacks import find_fallbacks, placement_reason
 from boardlift_compiler.explain_failure import StageFailure, explain_run, make_failure
 from boardlift_compiler.find_coarse_lookups import find_coarse_lookups
 from boardlift_compiler.find_drowned_scores import find_drowned_scores
+from boardlift_compiler.find_odd_thresholds import find_odd_thresholds
 from boardlift_compiler.find_quantisation_loss import find_quantisation_loss
 from boardlift_compiler.find_uncalibrated import find_uncalibrated
 from boardlift_compiler.findings import Finding
@@ -210,6 +211,7 @@ def _collect(
     outcome.findings += find_uncalibrated(outcome.spec, run.facts.nodes)
     outcome.findings += find_fallbacks(outcome.spec, model, run.facts, count, first_md5, cpu_ops)
     outcome.findings += [f for f in foresee(outcome.spec, model) if f.code in BORDER_CODES]
+    outcome.findings += find_odd_thresholds(run.facts, {t.name for t in model.inputs})
     outcome.findings += named_warnings(run.facts, {f.subject for f in outcome.findings})
     outcome.findings += find_coarse_lookups(run.facts.nodes, outcome.quantization)
     outcome.findings += find_drowned_scores(outcome.quantization)

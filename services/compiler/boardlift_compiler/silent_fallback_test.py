@@ -38,6 +38,10 @@ CASES = {
         lambda m: m.small("GlobalAveragePool"), overridden(NodeOverride("op", input_types={0: "int16"})),
         "INT16_FELL_BACK", "op",
     ),
+    "int16 for one output": (
+        lambda m: m.small("GlobalAveragePool"), overridden(NodeOverride("c1", output_type="int16")), "INT16_FELL_BACK",
+        "c1",
+    ),
     "BPU by node_info": (lambda m: m.small("Neg"), overridden(NodeOverride("op", "BPU")), "BPU_FELL_BACK", "op"),
     "BPU by run_on_bpu": (lambda m: m.two_islands(), words(run_on_bpu=("sm",)), "BPU_FELL_BACK", "sm"),
     "BPU by the tool's words": (
