@@ -106,9 +106,9 @@ def test_a_mean_that_norm_type_leaves_out_is_ignored_as_the_tool_does():
 
 
 def test_the_source_of_an_input_that_only_the_source_names_is_kept():
-    spec, _ = lint(after(LEVEL, "input_source: {images: ddr}"))
-    assert [(i.name, i.source) for i in spec.inputs] == [("images", "ddr")]
-    spec, found = lint(after(LEVEL, "input_source: {images: ddr}"), (NORM, "  input_name: image\n  norm_type:"))
+    spec, _ = lint(after(LEVEL, "input_source: {images: resizer}"))
+    assert [(i.name, i.source) for i in spec.inputs] == [("images", "resizer")]
+    spec, found = lint(after(LEVEL, "input_source: {images: resizer}"), (NORM, "  input_name: image\n  norm_type:"))
     assert spec is None
     assert ("INPUT_NAME_UNKNOWN", "error") in found
 
