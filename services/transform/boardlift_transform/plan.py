@@ -229,6 +229,7 @@ STEPS: tuple[Step, ...] = (
     Step("keep-int16", "pools and strided depthwise layers fall back to int8 under int16", _int16),
     Step("replace-min", "Min runs on the CPU"),
     Step("replace-neg", "Neg runs on the CPU"),
+    Step("copy-scale", "the tool's compiler dies on one scaled channel that is read across channels and along"),
     Step("split-broadcast", "Expand and Tile over two axes run on the CPU"),
     Step("split-reductions", "reductions over several axes run on the CPU"),
     Step("replace-moves", "reversed slices and reflecting pads run on the CPU"),

@@ -55,3 +55,17 @@ def test_code_of_samples_at_constant_places_dies_in_the_simulator_and_runs_as_a_
         error_of(tool, model, gathered, int16=False)
     error, differing = error_of(tool, model, transform(model).model, int16=False)
     assert differing == 0 and error < 0.05
+
+
+def test_one_scaled_channel_read_in_two_ways_ends_the_compiler_and_is_built_when_copied(tool: Any) -> None:
+    b = GraphBuilder(11, 7, seed=1)
+    t = b.node("Conv", [b.input("x", [1, 4, 9, 16]), b.weight(4, 4, 1, 1)])
+    low = b.node("ReduceMin", [t], axes=[1], keepdims=1)
+    span = b.node("Sub", [b.node("ReduceMax", [t], axes=[1], keepdims=1), low])
+    b.node("Div", [b.node("Sub", [t, low]), b.node("Add", [span, b.constant(np.float32(0.1))])], "y")
+    b.output("y", [1, 4, 9, 16])
+    model = b.model()
+    with pytest.raises(AssertionError, match="failed with returncode -6"):
+        error_of(tool, model, transform(model, skip_passes=["copy-scale"]).model, int16=False)
+    error, differing = error_of(tool, model, transform(model).model, int16=False)
+    assert differing == 0 and error < 0.1
