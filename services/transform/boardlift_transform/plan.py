@@ -212,6 +212,7 @@ STEPS: tuple[Step, ...] = (
     Step("merge-moves", "every move copies, those over heads most of all"),
     Step("fold-channel-add", "bias of the new Conv"),
     Step("fold-scale", "the scale of an attention is computed entry by entry, as a depthwise Conv"),
+    Step("fold-affine", "the weights of a normalisation read by several Conv are a depthwise Conv of their own"),
     Step("suit-gelu", "the tool has a table for one form of GELU only"),
     Step("fold-conv-transpose", "the tool folds an Add into a grouped ConvTranspose wrongly"),
     Step("fold-stride", "a stride over one signal is computed at stride 1"),
