@@ -198,6 +198,7 @@ STEPS: tuple[Step, ...] = (
     Step("wire-gru-state", "the tool dies on a GRU whose state is not read"),
     Step("trim-inputs", "the tool dies on an LSTM whose initial states are named and empty"),
     Step("fuse-depth-to-space", "a 6-D pixel shuffle runs on the CPU"),
+    Step("fuse-sigmoid", "a Sigmoid spelt out leaves its table no step, or stops the tool in int16"),
     Step("ungroup-norm", "a Reshape into groups moves the whole map", parameters=_precision),
     Step("wrap-inputs", "the runtime feeds 4-D feature maps", _wrapped),
     Step("wrap-outputs", "the runtime reads 4-D tensors", _wrapped),

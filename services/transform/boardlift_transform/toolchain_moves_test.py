@@ -69,3 +69,17 @@ def test_one_scaled_channel_read_in_two_ways_ends_the_compiler_and_is_built_when
         error_of(tool, model, transform(model, skip_passes=["copy-scale"]).model, int16=False)
     error, differing = error_of(tool, model, transform(model).model, int16=False)
     assert differing == 0 and error < 0.1
+
+
+def test_a_spelt_out_sigmoid_stops_the_tool_in_int16_and_is_built_as_one(tool: Any) -> None:
+    b = GraphBuilder(11, 7, seed=1)
+    t = b.node("Conv", [b.input("x", [1, 4, 6, 6]), b.weight(8, 4, 1, 1, scale=40)])
+    grown = b.node("Add", [b.node("Exp", [b.node("Neg", [t])]), b.constant(np.float32(1))])
+    t = b.node("Div", [b.constant(np.float32(1)), grown])
+    b.node("Conv", [t, b.weight(4, 8, 1, 1)], "y")
+    b.output("y", [1, 4, 6, 6])
+    model = b.model()
+    with pytest.raises(AssertionError, match="There is a Pass Error"):
+        error_of(tool, model, transform(model, precision="int16", skip_passes=["fuse-sigmoid"]).model, int16=True)
+    error, differing = error_of(tool, model, transform(model, precision="int16").model, int16=True)
+    assert differing == 0 and error < 0.05
