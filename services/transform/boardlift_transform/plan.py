@@ -187,7 +187,6 @@ STEPS: tuple[Step, ...] = (
     Step("merge-matmul-add", "one row instead of two"),
     Step("fold-batchnorm", "one row less per layer"),
     Step("merge-parallel-convs", "parallel branches are computed and rounded one by one", _has({"Conv"})),
-    Step("merge-parallel-convs", "parallel branches are computed and rounded one by one", _has({"Conv"})),
     Step("fold-feature-norm", "a normalisation of tokens keeps two moves on either side"),
     Step(
         "unroll-recurrent",
