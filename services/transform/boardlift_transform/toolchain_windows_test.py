@@ -180,3 +180,19 @@ def test_a_strided_depthwise_layer_in_front_of_a_transposed_one_ends_the_compile
         error_of(tool, model, sliced, int16=True)
     error, differing = error_of(tool, model, transform(model, precision="int16").model, int16=True)
     assert differing == 0 and error < 0.05
+
+
+@pytest.mark.parametrize("int16", [False, True])
+def test_parallel_branches_are_one_layer_and_no_worse(tool: Any, int16: bool) -> None:
+    b = GraphBuilder(11, 7, seed=1)
+    x = b.node("Relu", [b.node("Conv", [b.input("x", [1, 16, 12, 12]), b.weight(16, 16, 3, 3)], pads=[1] * 4)])
+    t = b.node("Add", [b.node("Conv", [x, b.weight(16, 16, 1, 1)]), b.node("Conv", [x, b.weight(16, 16, 3, 3)],
+                                                                           pads=[1] * 4)])  # fmt: skip
+    norm = [b.constant(np.full(16, value, np.float32)) for value in (0.1, 0.2, 0.3, 0.9)]
+    model = closed(b, b.node("Relu", [b.node("Add", [t, b.node("BatchNormalization", [x, *norm])])]), 16)
+    plain = transform(model, skip_passes=["merge-parallel-convs"]).model
+    merged = transform(model).model
+    count = [sum(n.op_type == "Conv" for n in m.graph.node) for m in (plain, merged)]
+    assert count[0] > count[1] == 3
+    before, (error, differing) = error_of(tool, model, plain, int16)[0], error_of(tool, model, merged, int16)
+    assert differing == 0 and error < max(0.01, 1.2 * before)

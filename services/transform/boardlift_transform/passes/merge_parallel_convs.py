@@ -3,7 +3,9 @@
 Before -> After: `Conv(x, W1) + Conv(x, W2)` -> `Conv(x, W1 + W2)`, the smaller kernel in the place it has in the larger
 one; `Conv(x, W) + BatchNormalization(x)` -> `Conv(x, W + diagonal)`.
 Why: RepVGG, MobileOne, RepViT and FastViT are trained with parallel branches and mean to run without them; exported
-as they are trained, every branch is computed and rounded by itself.
+as they are trained, every branch is computed and rounded by itself. MobileOne-S0 at 224x224, int8, O1: 1670.8 -> 967.6
+us (estimated). Weights are rounded to int8 in both precisions, so a branch that is much stronger than the other, as the
+normalisation often is, stays: a factor of 1.1 beside weights of 0.08 would cost int16 4 dB (simulated).
 Exactness: float rounding. Sums are taken in float64.
 """
 
@@ -18,6 +20,9 @@ import onnx_ir as ir
 
 from boardlift_transform.edit_graph import Array, Editor, attribute, constant_of, input_at, only_use, shape_of
 from boardlift_transform.passes._base import ROUNDING, Pass, PassResult, rewrite_nodes
+
+MOST_NOISE = 4.0
+"""Most that rounding the sum of the weights may add, against the weights one by one: 6 dB of one noise of several."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,9 @@ def _rewrite(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Valu
     merged = _merge(one, two)
     if merged is None:
         result.skip(node, "neither kernel covers the other")
+        return None
+    if _noise(merged) > MOST_NOISE * (_noise(one) + _noise(two)):
+        result.skip(node, "one branch is so much stronger that the other's weights would be lost in its rounding")
         return None
     for maker in makers:
         if maker is not None:
@@ -123,6 +131,12 @@ def _merge(one: Branch, two: Branch) -> Branch | None:
     rows, columns = small.weight.shape[2:]
     weight[:, :, at[0] : at[0] + rows, at[1] : at[1] + columns] += small.weight
     return Branch(large.source, weight, large.bias + small.bias, large.first, large.strides, large.group)
+
+
+def _noise(branch: Branch) -> float:
+    """Noise power, but for a factor, that rounding the weights to int8 per output channel adds to the results."""
+    steps = np.abs(branch.weight).max(axis=(1, 2, 3))
+    return float((np.square(steps) * np.count_nonzero(branch.weight, axis=(1, 2, 3))).sum())
 
 
 PASS = Pass(

@@ -8,9 +8,14 @@ from boardlift_transform.run_one_pass import PassRun, run_one_pass
 CHANNELS = 4
 
 
-def _norm(b: GraphBuilder, x: str) -> str:
+def _norm(b: GraphBuilder, x: str, factor: float = 0.3) -> str:
     rng = np.random.default_rng(3)
-    parts = [rng.normal(1, 0.3, CHANNELS), rng.normal(0, 1, CHANNELS), rng.normal(0, 1, CHANNELS), np.full(CHANNELS, 2)]
+    parts = [
+        rng.normal(factor, 0.1, CHANNELS),
+        rng.normal(0, 1, CHANNELS),
+        rng.normal(0, 1, CHANNELS),
+        np.full(CHANNELS, 2),
+    ]
     return b.node("BatchNormalization", [x, *(b.constant(p.astype(np.float32)) for p in parts)])
 
 
@@ -90,8 +95,13 @@ def _broadcast(b: GraphBuilder, x: str) -> str:
     return b.node("Add", [_conv(b, x, [9, 10], 1), _conv(b, x, [1, 1], 1)])
 
 
+def _strong_norm(b: GraphBuilder, x: str) -> str:
+    return b.node("Add", [_conv(b, x, [3, 3], 1, pads=[1] * 4), _norm(b, x, 5.0)])
+
+
 @pytest.mark.parametrize(
-    "build", [_other_input, _read_twice, _crossed, _other_groups, _dilated, _residual, _two_norms, _broadcast]
+    "build",
+    [_strong_norm, _other_input, _read_twice, _crossed, _other_groups, _dilated, _residual, _two_norms, _broadcast],
 )
 def test_what_is_no_sum_of_one_inputs_convs_stays(build: object) -> None:
     b = GraphBuilder(13)
