@@ -66,12 +66,12 @@ def parse_subgraph_report(text: str) -> SubgraphReport:
             str(summary.get("model name", "")),
             str(summary.get("BPU march", "")),
             float(summary["FPS"]),
-            float(summary.get("latency (us)", float(summary.get("latency (ms)", 0)) * 1000)),
+            _latency_us(summary),
             int(summary["DDR bytes per frame"]),
             int(summary.get("BPU OPs per frame (effective)", 0)),
             tuple(_layers(summary.get("layer details", []))),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ReportError(f"not a subgraph report: {error!r}") from error
 
 
@@ -82,8 +82,17 @@ def _layers(rows: list[list[object]]) -> Iterable[LayerCost]:
         yield LayerCost(cells[0], int(digits or 0), _microseconds(cells[4]), _microseconds(cells[5]), cells[6])
 
 
+def _latency_us(summary: Mapping[str, object]) -> float:
+    if "latency (us)" in summary:
+        return float(str(summary["latency (us)"]))
+    return float(str(summary["latency (ms)"])) * 1000
+
+
 def _microseconds(text: str) -> float:
+    """Read ``57 us``, ``<1 us`` or, for a layer that moves nothing, ``0``."""
     match = DURATION.search(text)
+    if match is None and text.strip() != "0":
+        raise ValueError(f"{text!r} is no duration")  # 0 would make the layer free
     return float(match[1]) * UNITS[match[2]] if match else 0.0
 
 

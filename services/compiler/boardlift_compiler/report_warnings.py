@@ -1,4 +1,4 @@
-"""Pass on the tool's own warnings that name a node; pure."""
+"""Pass on the tool's own warnings that name a node, and what it calls errors of a build that ended well; pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMES_NODE = re.compile(
     r"Node\(name:(?P<a>.+?), type:|node name is (?P<b>.+?), op type|datatype of node:(?P<c>.+?) will be set back"
 )
 MOST = 100
-"""Warnings passed on; the log has them all."""
+"""Lines of a kind that are passed on; the log has them all."""
 
 
 def named_warnings(facts: LogFacts, reported: Collection[str]) -> list[Finding]:
@@ -29,3 +29,9 @@ def named_warnings(facts: LogFacts, reported: Collection[str]) -> list[Finding]:
         if node and node not in reported:
             found[text] = Finding("TOOL_WARNING", "note", f"The tool warns: {text[:300]}", node)
     return list(found.values())[:MOST]
+
+
+def printed_errors(facts: LogFacts) -> list[Finding]:
+    """Return a warning per line that the tool printed as an error though its build ended well, repeated ones once."""
+    lines = list(dict.fromkeys(line[:300] for line in facts.errors))
+    return [Finding("TOOL_PRINTED_ERROR", "warning", line) for line in lines[:MOST]]

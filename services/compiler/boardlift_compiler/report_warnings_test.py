@@ -1,7 +1,7 @@
 """Warnings of the tool reach the result when they name a node."""
 
 from boardlift_compiler.parse_log import LogFacts, parse_log
-from boardlift_compiler.report_warnings import MOST, named_warnings
+from boardlift_compiler.report_warnings import MOST, named_warnings, printed_errors
 
 SOFTMAX = "The input0 of Node(name:/attn/Softmax, type:Softmax) does not support data type: int16"
 TAIL = "node name is y_HzDequantize, op type is Dequantize, no axis information"
@@ -29,3 +29,9 @@ def test_nodes_that_other_findings_are_about_are_left_out_and_there_is_an_end():
 def test_on_a_recorded_log(testdata):
     facts = parse_log((testdata / "two_islands.log").read_text().splitlines())
     assert {f.subject for f in named_warnings(facts, ())} == {"sm"}
+
+
+def test_what_the_tool_prints_as_an_error_is_said_once_and_not_without_end():
+    found = printed_errors(LogFacts(errors=["bad thing", "bad thing", *(f"line {k}" for k in range(2 * MOST))]))
+    assert len(found) == MOST and [f.message for f in found[:2]] == ["bad thing", "line 0"]
+    assert {f.severity for f in found} == {"warning"}

@@ -40,7 +40,7 @@ from boardlift_compiler.prepare_calibration import (
 from boardlift_compiler.read_back import find_unused_settings
 from boardlift_compiler.read_bin import BinUnreadableError, CompiledModel, read_bin, strip_paths
 from boardlift_compiler.read_model import ModelSummary, ModelUnreadableError, read_model
-from boardlift_compiler.report_warnings import named_warnings
+from boardlift_compiler.report_warnings import named_warnings, printed_errors
 from boardlift_compiler.run_folder import RunFolder
 from boardlift_compiler.run_mapper import Hooks, Limits, MapperRun, run_mapper
 from boardlift_compiler.scrub_paths import Scrubber
@@ -215,8 +215,7 @@ def _collect(
     outcome.findings += named_warnings(run.facts, {f.subject for f in outcome.findings})
     outcome.findings += find_coarse_lookups(run.facts.nodes, outcome.quantization)
     outcome.findings += find_drowned_scores(outcome.quantization)
-    for line in run.facts.errors:
-        outcome.findings.append(Finding("TOOL_PRINTED_ERROR", "warning", line[:300]))
+    outcome.findings += printed_errors(run.facts)
 
 
 def _read_products(folder: RunFolder, outcome: CompileOutcome) -> StageFailure | None:
