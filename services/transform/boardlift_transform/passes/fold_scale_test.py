@@ -81,6 +81,15 @@ def test_other_products_are_left_alone(after: tuple[str, Array], outputs: tuple[
     assert run_one_pass(b.model(), "fold-scale").operators == ["Conv", after[0], "Relu"]
 
 
+def test_a_part_of_a_joint_projection_keeps_its_factor() -> None:
+    b = GraphBuilder(11)
+    joint = b.node("Conv", [b.input("x", [1, 3, 5, 4]), b.weight(6, 3, 1, 1)])
+    b.node("Split", [joint], "p", outputs=2, axis=1, split=[2, 4])
+    b.node("Concat", [b.node("Mul", ["p_0", b.constant(np.float32(0.25))]), "p_1"], "y", axis=1)
+    b.output("y", [1, 6, 5, 4])
+    assert run_one_pass(b.model(), "fold-scale").operators == ["Conv", "Split", "Mul", "Concat"]
+
+
 def test_a_factor_on_the_other_side_of_an_activation_a_sum_or_two_readers_stays() -> None:
     b = GraphBuilder(11)
     x = b.input("x", [1, 3, 4, 4])
