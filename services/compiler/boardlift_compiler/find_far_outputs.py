@@ -39,6 +39,33 @@ def centred_db(got: Array, reference: Array) -> float:
     return 10 * math.log10(signal / noise) if signal > 0.0 else -math.inf
 
 
+def describe_constant_output(output: str, reference: Array) -> list[Finding]:
+    """Return a warning when the float model gives the same for every sample: a comparison of it proves nothing.
+
+    Args:
+        output: Its name.
+        reference: ``[N, ...]`` of the float model, several samples.
+    """
+    if (
+        len(reference) < 2
+        or not reference.size
+        or not np.array_equal(reference, np.broadcast_to(reference[:1], reference.shape))
+    ):
+        return []
+    values = reference[0].astype(np.float64).ravel()
+    what = (
+        f"{values[0]:.4g}"
+        if np.ptp(values) == 0
+        else f"{values.size} numbers from {values.min():.4g} to {values.max():.4g}"
+    )
+    text = (
+        f"Output {output} of the float model is the same for all {len(reference)} samples ({what}): no figure of it says"
+        " anything."
+    )
+    advice = "Look at the model's weights and at the samples; cut the output off where it is a constant."
+    return [Finding("OUTPUT_CONSTANT", "warning", text, output, advice)]
+
+
 def describe_far_output(output: str, got: Array, reference: Array) -> list[Finding]:
     """Return a warning when a float output changes and is below ``LOSS_DB``.
 

@@ -24,7 +24,7 @@ from boardlift_compiler.compare_outputs import (
     compare_output,
 )
 from boardlift_compiler.explain_failure import StageFailure, make_failure
-from boardlift_compiler.find_far_outputs import describe_far_output
+from boardlift_compiler.find_far_outputs import describe_constant_output, describe_far_output
 from boardlift_compiler.find_lost_channels import describe_lost_channels
 from boardlift_compiler.find_saturation import describe_saturation
 from boardlift_compiler.findings import Finding
@@ -179,6 +179,7 @@ def _compare_reference(inputs: SimulateInputs, outcome: SimulateOutcome) -> None
         outcome.outputs = [compare_output(n, got[n], reference[n]) for n in names]
         outcome.findings += [f for n in names for f in describe_lost_channels(n, got[n], reference[n])]
         for name in names:
+            outcome.findings += describe_constant_output(name, reference[name])
             saturated = describe_saturation(name, got[name], reference[name])
             outcome.findings += saturated or describe_far_output(name, got[name], reference[name])
         # An output that nothing was compared with is not proven: the variant fails by default.
