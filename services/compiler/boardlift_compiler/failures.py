@@ -196,7 +196,7 @@ MACHINE_KINDS = (
     row("COMPILER_FAILED", r"hbdk-cc compile hbir model failed with returncode (?P<subject>\d+)",
         "The vendor's compiler refused the model (exit code {subject}).", "The evidence has its reason."),
     row("TABLE_NOT_MADE", r"Error Node Info\(name:(?P<subject>[^;]*); kind:\w+\)[^E]*Error Pass\(quantize_lut\)",
-        "The tool cannot make the table of {subject}: what reaches it is infinite or of extreme size.",
+        "The tool cannot make the table of {subject}: its range is infinite, empty or of extreme size.",
         "Keep its input finite, as by a Clip in front of an Exp; or put the node on the CPU."),
     row("VENDOR_PASS_FAILED", r"Error Node Info\(name:(?P<subject>[^;]*);"
         r"|There is a Pass Error(?!.*Error Node Info)",

@@ -59,8 +59,8 @@ def describe_constant_output(output: str, reference: Array) -> list[Finding]:
         else f"{values.size} numbers from {values.min():.4g} to {values.max():.4g}"
     )
     text = (
-        f"Output {output} of the float model is the same for all {len(reference)} samples ({what}): no figure of it says"
-        " anything."
+        f"Output {output} of the float model is the same for all {len(reference)} samples ({what}): no figure of it"
+        " says anything."
     )
     advice = "Look at the model's weights and at the samples; cut the output off where it is a constant."
     return [Finding("OUTPUT_CONSTANT", "warning", text, output, advice)]
