@@ -83,3 +83,17 @@ def test_a_spelt_out_sigmoid_stops_the_tool_in_int16_and_is_built_as_one(tool: A
         error_of(tool, model, transform(model, precision="int16", skip_passes=["fuse-sigmoid"]).model, int16=True)
     error, differing = error_of(tool, model, transform(model, precision="int16").model, int16=True)
     assert differing == 0 and error < 0.05
+
+
+def test_a_mean_over_channels_and_rows_behind_a_transposed_conv_ends_the_compiler_and_is_built_when_split(
+    tool: Any,
+) -> None:
+    b = GraphBuilder(11, 7, seed=1)
+    t = b.node("ConvTranspose", [b.input("x", [1, 4, 10, 12]), b.weight(4, 8, 3, 1)], kernel_shape=[3, 1])
+    b.node("Sub", [t, b.node("ReduceMean", [t], axes=[1, 2], keepdims=1)], "y")
+    b.output("y", [1, 8, 12, 12])
+    model = b.model()
+    with pytest.raises(AssertionError, match="failed with returncode -6"):
+        error_of(tool, model, transform(model, skip_passes=["split-reductions"]).model, int16=False)
+    error, differing = error_of(tool, model, transform(model).model, int16=False)
+    assert differing == 0 and error < 0.05

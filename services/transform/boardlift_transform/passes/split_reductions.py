@@ -1,10 +1,12 @@
 """Reduce over one axis at a time where the tool takes only that.
 
 Before -> After: `ReduceMax(x, axes [2,3])` -> `ReduceMax(ReduceMax(x, 3), 2)`; the same for ReduceSum, ReduceL1 and
-ReduceL2, for ReduceMean over three or more axes; ReduceSumSquare -> `ReduceSum(x * x)`; axes `[-1, -2]` -> `[2, 3]`.
+ReduceL2, for ReduceMean over three or more axes, or two that are not H and W; ReduceSumSquare ->
+`ReduceSum(x * x)`; axes `[-1, -2]` -> `[2, 3]`.
 Why: all of these but ReduceMean over H and W run on the CPU, single axes on the BPU: an island per block of ConvNeXt v2
 and XCiT, and in the mean that JAX writes as a sum and a division. So does a ReduceMean whose two axes do not ascend
-(five islands in a mobilenet as torch's new exporter writes it).
+(five islands in a mobilenet as torch's new exporter writes it). A mean over channels and H behind a ConvTranspose,
+taken from what it is a mean of, ends the tool's compiler in int8 ("invalid inout index", signal 6, measured).
 Exactness: bit-exact for maxima, float rounding for sums.
 """
 
@@ -35,7 +37,8 @@ def _rewrite(node: ir.Node, editor: Editor, result: PassResult) -> tuple[ir.Valu
     axes = sorted({a % len(shape) for a in given} if given else range(len(shape)), reverse=True)
     long_axes = [a for a in axes if shape[a] != 1]
     base, operator = node.name or node.op_type, node.op_type
-    if len(long_axes) <= _LIMITS[node.op_type]:
+    across = len(shape) == 4 and len(long_axes) == 2 and long_axes != [3, 2]
+    if len(long_axes) <= (1 if across else _LIMITS[node.op_type]):
         if not given or [a % len(shape) for a in given] == axes[::-1]:
             return None
         attributes = {"axes": axes[::-1], "keepdims": int(attribute(node, "keepdims", 1))}

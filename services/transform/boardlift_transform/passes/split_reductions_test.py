@@ -40,3 +40,12 @@ def test_axes_ascend(axes: list[int], changed: bool, keepdims: int) -> None:
     kept = [list(a.ints) for n in run.model.graph.node for a in n.attribute if a.name == "axes"]
     assert kept == ([[2, 3]] if changed else [axes])
     assert run.max_rel < 1e-6
+
+
+@pytest.mark.parametrize(("axes", "count"), [([1, 2], 2), ([1, 3], 2), ([2, 3], 1), ([1], 1)])
+def test_a_mean_over_two_axes_stays_one_for_rows_and_columns_only(axes: list[int], count: int) -> None:
+    b = GraphBuilder(11)
+    b.node("ReduceMean", [b.input("x", [1, 4, 5, 6])], "y", axes=axes, keepdims=1)
+    b.output("y", [1, "c", "h", "w"])
+    run = run_one_pass(b.model(), "split-reductions")
+    assert run.operators == ["ReduceMean"] * count and run.max_rel < 1e-6
