@@ -54,7 +54,13 @@ class Exploration:
             skip_passes=split_names(self.skip_passes),
             freeze=parse_freeze(self.frozen),
         )
-        return transform_spec(options)
+        spec = transform_spec(options)
+        spec.normalised_inputs.extend(
+            transform_pb2.InputNormalisation(name=i.name, mean=i.mean_value, scale=i.scale_value, layout=i.layout_train)
+            for i in self.input_specs
+            if i.mean_value or i.scale_value
+        )
+        return spec
 
     @property
     def input_specs(self) -> list[compiler_pb2.InputSpec]:

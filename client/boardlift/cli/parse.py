@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from boardlift.models import InputFormat, Variant
 
 _TEXT_KEYS = ("type_train", "type_rt", "layout_train", "layout_rt", "norm_type", "space_and_range", "source")
 _INPUT_KEYS = (*_TEXT_KEYS, "mean", "scale", "shape")
+_NEXT_NUMBER = re.compile(r",(?=\s*[-+.\d][^=,]*(?:,|$))")
 _SECRET_OPTIONS = ("--token",)
 
 
@@ -70,12 +72,13 @@ def _no_number(text: str) -> None:
 
 
 def parse_input_format(text: str) -> InputFormat:
-    """Parse `NAME:key=value,...`; keys are the fields of `InputFormat`, numbers of a list are split at `;`.
+    """Parse `NAME:key=value,...`; keys are the fields of `InputFormat`, numbers of a list are split at `,` or `;`.
 
     Raises:
         InvalidInputError: The text is something else (`INPUT_FORMAT_INVALID`).
     """
     name, _, rest = text.rpartition(":")
+    rest = _NEXT_NUMBER.sub(";", rest)  # a shell would end the command at `;`, so `mean=1,2,3` is a list as well
     parts = [part.partition("=") for part in rest.split(",") if part]
     values = {key.replace("-", "_"): value for key, _, value in parts}
     problem = next((f"{key!r} is none of {', '.join(_INPUT_KEYS)}" for key in values if key not in _INPUT_KEYS), "")
@@ -89,7 +92,7 @@ def parse_input_format(text: str) -> InputFormat:
         raise InvalidInputError(
             f"{text!r} is not an input's form: {problem or 'it names no input'}.",
             reason="INPUT_FORMAT_INVALID",
-            remedy="Write NAME:type_train=rgb,type_rt=nv12,layout_train=NCHW,mean=0;0;0,scale=0.004;0.004;0.004.",
+            remedy="Write NAME:type_train=rgb,type_rt=nv12,layout_train=NCHW,mean=0,0,0,scale=0.004,0.004,0.004.",
             metadata={"input": name or text},
         )
     format_ = InputFormat(name, shape=shape, mean=numbers.get("mean", ()), scale=numbers.get("scale", ()))

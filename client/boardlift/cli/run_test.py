@@ -85,7 +85,8 @@ def test_every_option_arrives_on_the_server(boardlift, server, model, data):
     options = ["--variant", "a=int8,calibration=kl", "--variant", "int16", "--calibration", "max", "--level", "O2"]
     options += ["--input-shape", "obs=1x225", "--outputs", "actions,value", "--skip-pass", "fold-constants"]
     options += ["--freeze", "sr=16000", "--freeze", "state=[[0.5, 1]]"]
-    options += ["--input", "image:type_train=rgb,type_rt=nv12,mean=1;2;3", "--board", "lab=a", "--goal", "accuracy"]
+    options += ["--input", "image:type_train=rgb,type_rt=nv12,mean=1,2,3,scale=.5;-1;2"]
+    options += ["--board", "lab=a", "--goal", "accuracy"]
     options += [
         "--no-board",
         "--name",
@@ -103,7 +104,9 @@ def test_every_option_arrives_on_the_server(boardlift, server, model, data):
     spec = server.jobs.jobs["job-1"].job.spec
     assert [v.calibration.method for v in spec.variants] == ["kl", "max"]
     assert {v.compiler.optimize_level for v in spec.variants} == {"O2"}
-    assert spec.variants[0].inputs[0].type_rt == "nv12" and spec.variants[0].calibration.max_percentile == 0.99
+    fed = spec.variants[0].inputs[0]
+    assert list(fed.mean_value) == [1, 2, 3] and list(fed.scale_value) == [0.5, -1, 2]
+    assert fed.type_rt == "nv12" and spec.variants[0].calibration.max_percentile == 0.99
     assert list(spec.transform.outputs) == ["actions", "value"] and list(spec.transform.skip_passes) == [
         "fold-constants"
     ]

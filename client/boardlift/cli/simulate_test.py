@@ -27,6 +27,13 @@ def test_prints_errors_and_bits(boardlift, server, model, data, build, tmp_path)
     assert request.compiled_model.sha256 != request.quantized_model.sha256
 
 
+def test_the_truth_is_asked_for_with_the_mean_and_scale_of_the_build(boardlift, server, model, data, build):
+    form = "image:type_train=rgb,type_rt=nv12,mean=1,2,3,scale=0.5"
+    assert boardlift("simulate", model, "--data", data, *build, "--input", form, "--input", "obs:shape=1x2").code == 0
+    asked = server.transform.requests[-1].spec.normalised_inputs
+    assert [(i.name, list(i.mean), list(i.scale)) for i in asked] == [("image", [1, 2, 3], [0.5])]
+
+
 @pytest.mark.parametrize(("bits", "code"), [("differs", 1), ("not compared", 5)])
 def test_exit_code_says_what_the_bits_are(boardlift, server, model, data, build, bits, code):
     server.compiler.bits = bits

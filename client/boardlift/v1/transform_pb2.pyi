@@ -128,7 +128,7 @@ class PrepareDatasetResponse(_message.Message):
     def __init__(self, calibration: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., heldout: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., calibration_samples: _Optional[int] = ..., heldout_samples: _Optional[int] = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., failure: _Optional[_Union[_toolchain_pb2.StageFailure, _Mapping]] = ..., provenance_json: _Optional[str] = ..., model_summary: _Optional[_Union[ModelSummary, _Mapping]] = ...) -> None: ...
 
 class TransformSpec(_message.Message):
-    __slots__ = ("target", "outputs", "input_shapes", "passes", "skip_passes", "precision", "keep_foreign_domains", "opset", "frozen_inputs", "diff")
+    __slots__ = ("target", "outputs", "input_shapes", "passes", "skip_passes", "precision", "keep_foreign_domains", "opset", "frozen_inputs", "diff", "normalised_inputs")
     class FrozenInputsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -146,6 +146,7 @@ class TransformSpec(_message.Message):
     OPSET_FIELD_NUMBER: _ClassVar[int]
     FROZEN_INPUTS_FIELD_NUMBER: _ClassVar[int]
     DIFF_FIELD_NUMBER: _ClassVar[int]
+    NORMALISED_INPUTS_FIELD_NUMBER: _ClassVar[int]
     target: str
     outputs: _containers.RepeatedScalarFieldContainer[str]
     input_shapes: _containers.RepeatedCompositeFieldContainer[_toolchain_pb2.TensorSpec]
@@ -156,7 +157,20 @@ class TransformSpec(_message.Message):
     opset: int
     frozen_inputs: _containers.ScalarMap[str, str]
     diff: bool
-    def __init__(self, target: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., input_shapes: _Optional[_Iterable[_Union[_toolchain_pb2.TensorSpec, _Mapping]]] = ..., passes: _Optional[_Iterable[_Union[PassRequest, _Mapping]]] = ..., skip_passes: _Optional[_Iterable[str]] = ..., precision: _Optional[str] = ..., keep_foreign_domains: bool = ..., opset: _Optional[int] = ..., frozen_inputs: _Optional[_Mapping[str, str]] = ..., diff: bool = ...) -> None: ...
+    normalised_inputs: _containers.RepeatedCompositeFieldContainer[InputNormalisation]
+    def __init__(self, target: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., input_shapes: _Optional[_Iterable[_Union[_toolchain_pb2.TensorSpec, _Mapping]]] = ..., passes: _Optional[_Iterable[_Union[PassRequest, _Mapping]]] = ..., skip_passes: _Optional[_Iterable[str]] = ..., precision: _Optional[str] = ..., keep_foreign_domains: bool = ..., opset: _Optional[int] = ..., frozen_inputs: _Optional[_Mapping[str, str]] = ..., diff: bool = ..., normalised_inputs: _Optional[_Iterable[_Union[InputNormalisation, _Mapping]]] = ...) -> None: ...
+
+class InputNormalisation(_message.Message):
+    __slots__ = ("name", "mean", "scale", "layout")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MEAN_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    mean: _containers.RepeatedScalarFieldContainer[float]
+    scale: _containers.RepeatedScalarFieldContainer[float]
+    layout: str
+    def __init__(self, name: _Optional[str] = ..., mean: _Optional[_Iterable[float]] = ..., scale: _Optional[_Iterable[float]] = ..., layout: _Optional[str] = ...) -> None: ...
 
 class PassRequest(_message.Message):
     __slots__ = ("id", "parameters")

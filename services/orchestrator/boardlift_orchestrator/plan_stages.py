@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from boardlift.v1 import compiler_pb2, job_pb2
+from boardlift.v1 import compiler_pb2, job_pb2, transform_pb2
 
 from boardlift_orchestrator.record import Stage, StageState
 
@@ -34,6 +34,15 @@ def transform_precision(spec: job_pb2.JobSpec, stage_variant: str) -> str:
         return spec.transform.precision
     label = stage_variant or ("any" if spec.transform.passes else precision_class(spec.variants[0]))
     return "" if label == "any" else label
+
+
+def normalised_inputs(spec: job_pb2.JobSpec) -> list[transform_pb2.InputNormalisation]:
+    """Return mean and scale of the inputs that the compiled models normalise by themselves; all variants agree."""
+    return [
+        transform_pb2.InputNormalisation(name=i.name, mean=i.mean_value, scale=i.scale_value, layout=i.layout_train)
+        for i in spec.variants[0].inputs
+        if i.mean_value or i.scale_value
+    ]
 
 
 def plan_stages(spec: job_pb2.JobSpec) -> tuple[Stage, ...]:

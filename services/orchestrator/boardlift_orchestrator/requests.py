@@ -8,7 +8,7 @@ from typing import Any, Final
 from boardlift.errors import InternalError
 from boardlift.v1 import board_agent_pb2, compiler_pb2, job_pb2, queue_pb2, transform_pb2
 
-from boardlift_orchestrator.plan_stages import transform_precision
+from boardlift_orchestrator.plan_stages import normalised_inputs, transform_precision
 from boardlift_orchestrator.record import JobRecord, Stage
 
 RESULT_TYPES: Final[Mapping[str, Any]] = {
@@ -81,6 +81,8 @@ def _transform(job: JobRecord, stage: Stage, spec: job_pb2.JobSpec, results: Map
     wanted.CopyFrom(spec.transform)
     wanted.target = spec.target
     wanted.precision = transform_precision(spec, stage.variant)
+    if not wanted.normalised_inputs:
+        wanted.normalised_inputs.extend(normalised_inputs(spec))
     ingest = results["ingest"]
     return transform_pb2.TransformModelRequest(
         model=spec.model, spec=wanted, calibration=ingest.calibration, heldout=ingest.heldout

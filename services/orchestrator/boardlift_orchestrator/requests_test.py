@@ -140,3 +140,17 @@ def test_a_precision_or_passes_of_the_user_s_own_make_one_transform_for_all() ->
     spec.transform.precision = ""
     spec.transform.passes.add(id="fold-batchnorm")
     assert set(plan_classes(spec).values()) == {""} and transform_precision(spec, "") == ""
+
+
+def test_the_float_model_is_fed_with_what_the_compiled_one_makes_of_pixels() -> None:
+    spec = job_pb2.JobSpec()
+    spec.CopyFrom(SPEC)
+    image = compiler_pb2.InputSpec(name="image", type_train="rgb", mean_value=[1, 2, 3], scale_value=[4])
+    for variant in spec.variants:
+        variant.inputs.extend([image, compiler_pb2.InputSpec(name="state")])
+    stage = next(item for item in plan_stages(spec) if item.stage == "transform")
+    job = JobRecord("j", REF, 0.0, 100.0, (stage,), classes=plan_classes(spec))
+    call = build_task(job, stage, spec, {"ingest": RESULTS["ingest"]}).transform
+    wanted = transform_pb2.InputNormalisation(name="image", mean=[1, 2, 3], scale=[4])
+    assert list(call.spec.normalised_inputs) == [wanted]
+    assert not task("transform", "int8").spec.normalised_inputs

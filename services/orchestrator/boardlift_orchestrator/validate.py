@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from boardlift.errors import InvalidInputError
-from boardlift.v1 import board_agent_pb2, job_pb2
+from boardlift.v1 import board_agent_pb2, compiler_pb2, job_pb2
 from boardlift_servicekit.artifacts import check_sha256
 
 TARGETS: Final = ("rdk-x5",)
@@ -73,6 +73,14 @@ def _check_variants(spec: job_pb2.JobSpec) -> None:
         seen.add(variant.name)
         if variant.preset not in PRESETS:
             _refuse(f"{field}.preset", f"the preset must be one of {', '.join(PRESETS[1:])}", "Correct the preset.")
+        if _norms(variant) != _norms(spec.variants[0]):
+            text = f"mean and scale differ from those of {spec.variants[0].name}, and the float model is fed one way"
+            _refuse(f"{field}.inputs", text, "Give all variants the same mean and scale, or make two jobs.")
+
+
+def _norms(variant: compiler_pb2.VariantSpec) -> set[tuple[str, tuple[float, ...], tuple[float, ...], str]]:
+    inputs = [i for i in variant.inputs if i.mean_value or i.scale_value]
+    return {(i.name, tuple(i.mean_value), tuple(i.scale_value), i.layout_train or "NCHW") for i in inputs}
 
 
 def _check_gates(spec: job_pb2.JobSpec) -> None:

@@ -45,3 +45,14 @@ def test_what_a_board_would_refuse_is_refused_first(fields: dict[str, object], f
     with pytest.raises(InvalidInputError) as caught:
         check_spec(spec(**fields))
     assert (caught.value.reason, caught.value.metadata["field"]) == ("SPEC_INVALID", field)
+
+
+def test_variants_that_normalise_differently_have_no_common_truth() -> None:
+    job = spec()
+    job.variants[0].inputs.add(name="image", mean_value=[1.0], layout_train="NCHW")
+    job.variants.add(name="int16", preset="int16").inputs.add(name="image", mean_value=[1.0])
+    check_spec(job)
+    job.variants[1].inputs[0].mean_value[0] = 2.0
+    with pytest.raises(InvalidInputError) as caught:
+        check_spec(job)
+    assert caught.value.metadata["field"] == "spec.variants[1].inputs"

@@ -18,6 +18,7 @@ from boardlift_transform.check_result import Finding
 from boardlift_transform.convert_diff import graph_diff
 from boardlift_transform.equivalence import OutputComparison
 from boardlift_transform.io_map import INPUT, IoEntry
+from boardlift_transform.normalise_samples import Normalisation
 from boardlift_transform.passes._base import Pass
 from boardlift_transform.plan import PlannedPass
 from boardlift_transform.refusal import Refusal
@@ -48,6 +49,11 @@ def request_from(spec: transform_pb2.TransformSpec) -> Request:
         opset=int(spec.opset),
         keep_foreign_domains=spec.keep_foreign_domains,
     )
+
+
+def normalisations(spec: transform_pb2.TransformSpec) -> list[Normalisation]:
+    """The inputs that the compiled model normalises by itself."""
+    return [Normalisation(i.name, tuple(i.mean), tuple(i.scale), i.layout) for i in spec.normalised_inputs]
 
 
 def _json(name: str, text: str) -> Any:

@@ -138,7 +138,8 @@ def _look_at_values(array: Array, spec: TensorSpec) -> list[Finding]:
         findings.append(Finding("DATASET_MIXED_SCALE", text, spec.name, "warning", "normalise all samples alike"))
     if len(spec.shape) == 4 and flat.min() >= 0 and 1.5 < largest <= 255 and np.all(flat == np.rint(flat)):
         text = f"{spec.name} holds whole numbers from 0 to {largest:g}: raw pixels"
-        findings.append(Finding("DATASET_RAW_PIXELS", text, spec.name, "note", "right only if the model normalises"))
+        remedy = "right only where the model normalises, or its input's form does by mean and scale"
+        findings.append(Finding("DATASET_RAW_PIXELS", text, spec.name, "note", remedy))
     return findings
 
 

@@ -29,6 +29,7 @@ from boardlift_transform.check_result import Finding
 from boardlift_transform.inspect import summarise
 from boardlift_transform.load_model import LoadedModel, load_model
 from boardlift_transform.map_dataset import map_inputs, map_references, npz_bytes
+from boardlift_transform.normalise_samples import normalise_samples
 from boardlift_transform.passes import PASSES, PASSES_BY_ID
 from boardlift_transform.plan import plan
 from boardlift_transform.prepare_dataset import prepare_dataset
@@ -156,7 +157,8 @@ class TransformServicer(transform_pb2_grpc.TransformServiceServicer):
             loaded = await self._load(request.model)
             heldout = await self._arrays(request.heldout) if request.HasField("heldout") else None
             target = request.spec.target or DEFAULT_TARGET
-            samples = heldout.arrays if heldout is not None else None
+            normalised = convert.normalisations(request.spec)
+            samples = normalise_samples(heldout.arrays, normalised) if heldout is not None else None
             result = await _in_thread(
                 lambda listener: transform_loaded(loaded, target, wanted, samples, listener, diff=request.spec.diff),
                 emitter,

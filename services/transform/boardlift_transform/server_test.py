@@ -99,6 +99,31 @@ async def test_from_dataset_to_mapped_artifacts_that_the_new_model_reproduces(ru
     assert "run_policy" in result.io_snippet and result.assumptions and not result.random_inputs
 
 
+async def test_the_truth_of_raw_pixels_is_the_model_fed_with_what_mean_and_scale_make_of_them(running: Running) -> None:
+    weight = np.random.default_rng(2).standard_normal((4, 3, 3, 3)).astype(np.float32)
+    shapes = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, c, 6, 6]) for n, c in (("image", 3), ("y", 4))]
+    conv = helper.make_node("Conv", ["image", "w"], ["y"], pads=[1, 1, 1, 1])
+    graph = helper.make_graph([conv], "g", shapes[:1], shapes[1:], [onnx.numpy_helper.from_array(weight, "w")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=7)
+    pixels = np.random.default_rng(1).integers(0, 256, (6, 3, 6, 6)).astype(np.float32)
+    path = running.folder / "pixels.npz"
+    write_dataset(Dataset({"image": pixels}, {}), path)
+    mean, scale = [120.0, 115.0, 100.0], [0.017, 0.018, 0.019]
+    norm = transform_pb2.InputNormalisation(name="image", mean=mean, scale=scale)
+    request = transform_pb2.TransformModelRequest(
+        model=_inline(model),
+        spec=transform_pb2.TransformSpec(normalised_inputs=[norm]),
+        heldout=await running.store.put_file(path, "application/x-npz"),
+    )
+    _, result = await running.transform(request)
+    fed = ((pixels - np.reshape(mean, (3, 1, 1))) * np.reshape(scale, (3, 1, 1))).astype(np.float32)
+    wanted = np.concatenate([Session(model.SerializeToString()).run({"image": one[None]})["y"] for one in fed])
+    with np.load(await running.store.fetch(result.reference_outputs)) as reference:
+        np.testing.assert_allclose(reference["y"].reshape(wanted.shape), wanted, rtol=1e-3, atol=1e-4)
+    kept = read_dataset(await running.store.fetch(result.heldout))
+    np.testing.assert_array_equal(kept.arrays["image"].reshape(pixels.shape), pixels)  # the compiler wants raw ones
+
+
 async def test_every_held_out_sample_that_goes_on_has_its_reference(running: Running) -> None:
     request = transform_pb2.TransformModelRequest(model=_inline(elu_policy()), heldout=await running.dataset(530))
     _, result = await running.transform(request)
