@@ -218,8 +218,9 @@ def _is_mapper(command: ToolCommand) -> bool:
 
 
 def _is_script(command: ToolCommand) -> bool:
-    """Tell our own programs, which need the vendor's runtime and nothing beside them, from all others."""
-    return list(command.argv[1:2]) == [str(toolchain_side("run_quantised.py"))]
+    """Tell our own programs, which begin by importing what the parent has, from all others."""
+    ours = toolchain_side("fork_server.py").parent
+    return any(Path(argument).parent == ours for argument in command.argv[1:2])
 
 
 async def _stop(pid: int, queue: asyncio.Queue[dict[str, float]], kill_after_s: float) -> dict[str, float]:
