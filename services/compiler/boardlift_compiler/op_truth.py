@@ -13,7 +13,7 @@ from boardlift_compiler.read_model import ModelSummary, Node
 NO_KERNEL = frozenset(
     {"Hardmax", "Det", "NonZero", "Shrink", "MeanVarianceNormalization", "IsNaN", "IsInf", "GridSample", "Unique",
      "NonMaxSuppression", "StringNormalizer", "TfIdfVectorizer", "RandomNormal", "RandomUniform", "Multinomial",
-     "EyeLike", "Compress"}
+     "EyeLike", "Compress", "Xor"}
 )  # fmt: skip
 """Operators without any kernel on the board: the tool refuses at the end of the compile."""
 

@@ -59,7 +59,8 @@ def test_a_given_shape_settles_a_dynamic_input(models):
 
 @pytest.mark.parametrize(
     ("op", "expected"),
-    [("Det", "CPU_OPERATOR_UNSUPPORTED"), ("NonZero", "CPU_OPERATOR_UNSUPPORTED"), ("If", "CONTROL_FLOW_UNSUPPORTED"),
+    [("Det", "CPU_OPERATOR_UNSUPPORTED"), ("Xor", "CPU_OPERATOR_UNSUPPORTED"),
+     ("NonZero", "CPU_OPERATOR_UNSUPPORTED"), ("If", "CONTROL_FLOW_UNSUPPORTED"),
      ("QuantizeLinear", "QDQ_UNSUPPORTED"), ("RNN", "CPU_OPERATOR_CONSTRAINT"), ("GRU", "GRU_UNROLL")],
 )  # fmt: skip
 def test_operators_that_were_measured_to_fail(models, op, expected):

@@ -100,6 +100,7 @@ RDK_X5 = TargetProfile(
             "NonMaxSuppression",
             "Unique",
             "Compress",
+            "Xor",
         ]
     ),
 )
