@@ -265,6 +265,7 @@ def main() -> int:
     stack = Stack(arguments.state, ports, fresh=arguments.fresh)
     print(_WELCOME, flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's `make up &` hands it down ignored
     try:
         with running(stack):
             for name in stack.ports:

@@ -32,3 +32,20 @@ def test_a_second_stack_on_the_same_state_is_refused_and_forgets_nothing(tmp_pat
         ended = start("--state", tmp_path, "--fresh", "--port", 1)
     assert ended.returncode == 3 and "a stack already runs on" in ended.stderr
     assert (tmp_path / "orchestrator").is_dir()
+
+
+def test_sigint_stops_it_where_a_script_started_it_in_the_background_with_the_signal_ignored(tmp_path):
+    code = (
+        "import contextlib, os, signal, sys\n"
+        f"sys.path.insert(0, {str(STACK.parent)!r})\n"
+        "import stack\n"
+        "@contextlib.contextmanager\n"
+        "def running(_):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    yield\n"
+        "stack.running = running\n"
+        f"sys.argv[1:] = ['--state', {str(tmp_path)!r}]\n"
+        "raise SystemExit(stack.main())\n"
+    )
+    words = ["sh", "-c", 'trap "" INT; exec "$0" -c "$1"', sys.executable, code]
+    assert subprocess.run(words, check=False, timeout=20).returncode == 0

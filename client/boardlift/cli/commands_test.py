@@ -375,3 +375,9 @@ def test_the_token_is_not_stored_with_the_job():
 
     arguments = ["run", "m.onnx", "--token", "secret", "--token=secret", "--data", "d.npz"]
     assert clean_command(arguments) == ("boardlift", "run", "m.onnx", "--data", "d.npz")
+
+
+@pytest.mark.parametrize("group", ["jobs", "boards", "dataset"])
+def test_an_id_in_place_of_a_command_is_answered_with_the_command_that_shows_it(boardlift, group):
+    ended = boardlift(group, "j-57c0ec88f73a0d4a")
+    assert ended.code == 2 and f"boardlift {group} show j-57c0ec88f73a0d4a" in ended.err

@@ -146,6 +146,8 @@ class Group(click.Group):
                 near.insert(0, _OTHER_WORDS[word])
             if near:
                 context.fail(f"No such command {word!r}. Did you mean {' or '.join(repr(name) for name in near)}?")
+        if self.get_command(context, word) is None and self.get_command(context, "show") and word[:1].isalnum():
+            context.fail(f"No such command {word!r}. To look at that one: {context.command_path} show {word}")
         return super().resolve_command(context, arguments)
 
 

@@ -101,9 +101,10 @@ def _load_image(path: Path, options: ImageOptions) -> Array:
         with Image.open(path) as image:
             if image.size != (options.width, options.height) and not options.resize:
                 raise InvalidInputError(
-                    f"{path.name} is {image.size[0]}x{image.size[1]}, not {options.width}x{options.height}.",
+                    f"{path.name} is {image.size[1]}x{image.size[0]} (height x width), not "
+                    f"{options.height}x{options.width}.",
                     reason="IMAGE_SIZE",
-                    remedy="Prepare the pictures as at run time, or allow resizing.",
+                    remedy="Prepare the pictures as at run time, or have them stretched by --resize.",
                     metadata={"file": path.name},
                 )
             picture = image.convert("L" if options.color == "gray" else "RGB")

@@ -29,8 +29,9 @@ def test_layout_colour_mean_and_scale_are_applied(folder):
 
 
 def test_other_sizes_are_refused_unless_resizing_is_allowed(folder):
-    with pytest.raises(InvalidInputError, match="IMAGE_SIZE"):
-        build_from_images(folder, ImageOptions("x", 4, 4))
+    with pytest.raises(InvalidInputError, match=r"IMAGE_SIZE.* is 2x3 \(height x width\), not 4x5") as refused:
+        build_from_images(folder, ImageOptions("x", 4, 5))
+    assert "--resize" in refused.value.remedy
     dataset = build_from_images(folder, ImageOptions("x", 4, 4, resize=True), SplitRequest(2, 2))
     assert dataset.arrays["x"].shape == (4, 3, 4, 4) and dataset.split == (2, 2)
 

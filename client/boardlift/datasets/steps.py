@@ -221,6 +221,9 @@ def _frame_size(logs: list[_Log], options: StepsOptions) -> int:
     fields = sum((log.fields for log in logs), Counter[str]())
     there = f" The logs have the states {_listed(states)}: choose by --state." if states and not sizes else ""
     there += f" Steps without these fields have {_listed(fields)}." if fields and not sizes else ""
+    if set(reasons) == {"BROKEN_LINE"}:
+        remedy = "Name logs of JSON lines: one object per step and line."
+        raise InvalidInputError("No line is JSON.", reason="NO_STEPS", remedy=remedy)
     raise InvalidInputError(
         message,
         reason="FRAME_SIZES_DIFFER" if sizes else "NO_STEPS",

@@ -130,3 +130,10 @@ def test_states_and_fields_that_are_there_stand_beside_those_that_were_wanted(tm
         build_from_steps([log], StepsOptions(states=("AUTO",)))
     assert "wanted: AUTO" in caught.value.remedy and "the states RL: choose by --state" in caught.value.remedy
     assert "have t, mode" in caught.value.remedy
+
+
+def test_a_file_that_is_no_log_is_called_that_and_not_a_log_with_other_fields(tmp_path):
+    np.save(tmp_path / "obs.npy", np.zeros((4, 3)))
+    with pytest.raises(InvalidInputError, match="NO_STEPS") as refused:
+        build_from_steps([tmp_path / "obs.npy"])
+    assert "JSON lines" in refused.value.remedy and "term sizes" not in refused.value.remedy
