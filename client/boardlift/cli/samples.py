@@ -26,9 +26,9 @@ from boardlift.v1 import artifact_pb2, job_pb2, toolchain_pb2
 def samples(session: Session, job_id: str, out: Path, variant: str) -> int:
     """Save the samples that JOB was proven on, and what the models answer to them.
 
-    inputs.npz has them as your own model takes them, compiled_inputs.npz as the compiled one does (float, before its
-    layout and picture format); float_outputs.npz and quantised_outputs.npz are the answers of your model and of the
-    quantised one. All arrays are [N, ...] in the same order.
+    inputs.npz has them as your own model takes them (pixels raw, before mean and scale of --input), compiled_inputs.npz
+    as the compiled one does (float, before its layout and picture format); float_outputs.npz and quantised_outputs.npz
+    are the answers of your model and of the quantised one. All arrays are [N, ...] in the same order.
     """
     with session.client() as client:
         job = client._call(client._jobs.GetJob, job_pb2.GetJobRequest(job_id=job_id)).job
