@@ -46,6 +46,7 @@ def build_request(job: job_pb2.Job, variant: str, results: StageResults, run_id:
         The request; the user's own outputs and inputs are still to be added.
     """
     transform, compiled, simulated = results.transform(variant), results.compiled(variant), results.simulated(variant)
+    inputs = [item for v in job.spec.variants if v.name == variant for item in v.inputs if item.name]
     request = _Request(
         run_id=run_id,
         job_id=job.id,
@@ -56,7 +57,12 @@ def build_request(job: job_pb2.Job, variant: str, results: StageResults, run_id:
         quantized_outputs=simulated.quantized_outputs,
         calibration=transform.calibration,
         nodes=[_node(node) for node in compiled.nodes],
-        sample_layouts=_layouts(job, variant),
+        sample_layouts={item.name: item.layout_train or "NCHW" for item in inputs},
+        sample_pictures={
+            item.name: board_agent_pb2.PictureForm(colour=item.type_train, space_and_range=item.space_and_range)
+            for item in inputs
+            if item.type_train not in ("", "featuremap")
+        },
     )
     unequal = [check for check in simulated.bit_checks if not check.equal]
     if simulated.bit_exact:
@@ -68,12 +74,6 @@ def build_request(job: job_pb2.Job, variant: str, results: StageResults, run_id:
         if outputs.sha256:
             request.other_outputs.add(name=other, artifact=outputs)
     return request
-
-
-def _layouts(job: job_pb2.Job, variant: str) -> dict[str, str]:
-    """Layout of the samples per input that the variant names: the compiled input may have the other one."""
-    inputs = next((v.inputs for v in job.spec.variants if v.name == variant), ())
-    return {item.name: item.layout_train or "NCHW" for item in inputs if item.name}
 
 
 def _node(node: compiler_pb2.NodePlacement) -> board_agent_pb2.DiagnosedNode:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from boardlift.v1 import board_agent_pb2
+from boardlift_board_agent.colour_tensors import colour_tensors
 from boardlift_board_agent.feed_model import input_bytes
 from boardlift_board_agent.tensor_spec import TensorSpec
 from boardlift_compiler.convert_images import to_runtime_pixels, to_simulator_input
@@ -18,11 +20,13 @@ def _halfway() -> np.ndarray:
     return np.stack([red[chosen], green[chosen], blue[chosen]]).reshape(3, HEIGHT, WIDTH)
 
 
-def _fed(kind: str, sample: np.ndarray) -> np.ndarray:
-    valid, name = (1, 3, HEIGHT, WIDTH), f"HB_DNN_IMG_TYPE_{kind}"
-    size = HEIGHT * WIDTH * 3 // (2 if kind == "NV12" else 1)
+def _fed(kind: str, sample: np.ndarray, colour: str = "", space_and_range: str = "") -> np.ndarray:
+    valid, name = (1, len(sample), HEIGHT, WIDTH), f"HB_DNN_IMG_TYPE_{kind}"
+    size = HEIGHT * WIDTH * 3 // 2 if kind == "NV12" else sample.size
     spec = TensorSpec("image", True, valid, name, size, valid, (0, 0, 0, 0), layout="HB_DNN_LAYOUT_NCHW")
-    return np.frombuffer(input_bytes(sample, spec), np.uint8)
+    form = board_agent_pb2.PictureForm(colour=colour, space_and_range=space_and_range)
+    (coloured,) = colour_tensors((spec,), {"image": form})
+    return np.frombuffer(input_bytes(sample, coloured), np.uint8)
 
 
 @pytest.mark.parametrize("name", ["halfway", "noise", "resized", "beyond"])
@@ -41,3 +45,27 @@ def test_board_and_simulators_get_the_same_pixels(name: str) -> None:
     for kind, fed in (("YUV444", "yuv444"), ("RGB", "rgb"), ("BGR", "bgr")):
         pixels = to_runtime_pixels(sample[None], InputSpec("image", "rgb", fed))
         np.testing.assert_array_equal(_fed(kind, sample), np.moveaxis(pixels, -1, 0).ravel())
+
+
+@pytest.mark.parametrize("train", ["rgb", "bgr", "yuv444"])
+@pytest.mark.parametrize("space_and_range", ["regular", "bt601_video"])
+def test_a_model_of_other_colours_or_range_gets_the_same_pixels(train: str, space_and_range: str) -> None:
+    sample = np.random.default_rng(6).integers(0, 256, (3, HEIGHT, WIDTH)).astype(np.float32)
+    asked = InputSpec("image", train, "nv12", space_and_range=space_and_range)
+    if (train, space_and_range) != ("yuv444", "bt601_video"):  # the tool does not take that pair
+        found = to_simulator_input(sample[None], asked)
+        assert found is not None
+        np.testing.assert_array_equal(_fed("NV12", sample, train, space_and_range), found[0])
+    if space_and_range == "regular":
+        for kind, fed in (("YUV444", "yuv444"), ("RGB", "rgb"), ("BGR", "bgr")):
+            if train == "yuv444" and kind != "YUV444":
+                continue
+            pixels = to_runtime_pixels(sample[None], InputSpec("image", train, fed))
+            np.testing.assert_array_equal(_fed(kind, sample, train), np.moveaxis(pixels, -1, 0).ravel())
+
+
+def test_a_grey_picture_is_its_own_luma() -> None:
+    sample = np.random.default_rng(7).random((1, HEIGHT, WIDTH)).astype(np.float32) * 255
+    found = to_simulator_input(sample[None], InputSpec("image", "gray", "gray"))
+    assert found is not None
+    np.testing.assert_array_equal(_fed("Y", sample, "gray"), found[0])

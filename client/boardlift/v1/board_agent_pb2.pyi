@@ -103,7 +103,7 @@ class BoardState(_message.Message):
     def __init__(self, observe_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., in_rotation: bool = ..., findings: _Optional[_Iterable[_Union[_toolchain_pb2.Finding, _Mapping]]] = ..., busy_job: _Optional[str] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., governor: _Optional[str] = ..., lease_holder: _Optional[str] = ..., lease_end_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., bpu_governor: _Optional[str] = ...) -> None: ...
 
 class RunModelRequest(_message.Message):
-    __slots__ = ("run_id", "compiled_model", "quantized_model", "heldout", "reference_outputs", "quantized_outputs", "samples", "perf", "float_model", "job_id", "estimated_latency_us", "sample_layouts")
+    __slots__ = ("run_id", "compiled_model", "quantized_model", "heldout", "reference_outputs", "quantized_outputs", "samples", "perf", "float_model", "job_id", "estimated_latency_us", "sample_layouts", "sample_pictures")
     class SampleLayoutsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +111,13 @@ class RunModelRequest(_message.Message):
         key: str
         value: str
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class SamplePicturesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: PictureForm
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[PictureForm, _Mapping]] = ...) -> None: ...
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     COMPILED_MODEL_FIELD_NUMBER: _ClassVar[int]
     QUANTIZED_MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -123,6 +130,7 @@ class RunModelRequest(_message.Message):
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     ESTIMATED_LATENCY_US_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_LAYOUTS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_PICTURES_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     compiled_model: _artifact_pb2.ArtifactRef
     quantized_model: _artifact_pb2.ArtifactRef
@@ -135,7 +143,16 @@ class RunModelRequest(_message.Message):
     job_id: str
     estimated_latency_us: float
     sample_layouts: _containers.ScalarMap[str, str]
-    def __init__(self, run_id: _Optional[str] = ..., compiled_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., heldout: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., reference_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., samples: _Optional[int] = ..., perf: _Optional[_Union[PerfSpec, _Mapping]] = ..., float_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., job_id: _Optional[str] = ..., estimated_latency_us: _Optional[float] = ..., sample_layouts: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    sample_pictures: _containers.MessageMap[str, PictureForm]
+    def __init__(self, run_id: _Optional[str] = ..., compiled_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., heldout: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., reference_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., samples: _Optional[int] = ..., perf: _Optional[_Union[PerfSpec, _Mapping]] = ..., float_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., job_id: _Optional[str] = ..., estimated_latency_us: _Optional[float] = ..., sample_layouts: _Optional[_Mapping[str, str]] = ..., sample_pictures: _Optional[_Mapping[str, PictureForm]] = ...) -> None: ...
+
+class PictureForm(_message.Message):
+    __slots__ = ("colour", "space_and_range")
+    COLOUR_FIELD_NUMBER: _ClassVar[int]
+    SPACE_AND_RANGE_FIELD_NUMBER: _ClassVar[int]
+    colour: str
+    space_and_range: str
+    def __init__(self, colour: _Optional[str] = ..., space_and_range: _Optional[str] = ...) -> None: ...
 
 class PerfSpec(_message.Message):
     __slots__ = ("warmup_frames", "frames", "threads", "limit_duration", "sustained_duration", "governor")
@@ -252,7 +269,7 @@ class SustainedRun(_message.Message):
     def __init__(self, rounds: _Optional[int] = ..., figures: _Optional[_Iterable[_Union[_toolchain_pb2.Figure, _Mapping]]] = ..., curves: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ...) -> None: ...
 
 class DiagnoseModelRequest(_message.Message):
-    __slots__ = ("run_id", "job_id", "compiled_model", "quantized_model", "samples", "reference_outputs", "quantized_outputs", "user_outputs", "user_inputs", "calibration", "other_outputs", "nodes", "sample_limit", "bit_check", "sample_layouts")
+    __slots__ = ("run_id", "job_id", "compiled_model", "quantized_model", "samples", "reference_outputs", "quantized_outputs", "user_outputs", "user_inputs", "calibration", "other_outputs", "nodes", "sample_limit", "bit_check", "sample_layouts", "sample_pictures")
     class BitCheckOutcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         BIT_CHECK_OUTCOME_UNSPECIFIED: _ClassVar[DiagnoseModelRequest.BitCheckOutcome]
@@ -268,6 +285,13 @@ class DiagnoseModelRequest(_message.Message):
         key: str
         value: str
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class SamplePicturesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: PictureForm
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[PictureForm, _Mapping]] = ...) -> None: ...
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     COMPILED_MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -283,6 +307,7 @@ class DiagnoseModelRequest(_message.Message):
     SAMPLE_LIMIT_FIELD_NUMBER: _ClassVar[int]
     BIT_CHECK_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_LAYOUTS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_PICTURES_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     job_id: str
     compiled_model: _artifact_pb2.ArtifactRef
@@ -298,7 +323,8 @@ class DiagnoseModelRequest(_message.Message):
     sample_limit: int
     bit_check: DiagnoseModelRequest.BitCheckOutcome
     sample_layouts: _containers.ScalarMap[str, str]
-    def __init__(self, run_id: _Optional[str] = ..., job_id: _Optional[str] = ..., compiled_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., samples: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., reference_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., user_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., user_inputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., calibration: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., other_outputs: _Optional[_Iterable[_Union[_toolchain_pb2.NamedArtifact, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[DiagnosedNode, _Mapping]]] = ..., sample_limit: _Optional[int] = ..., bit_check: _Optional[_Union[DiagnoseModelRequest.BitCheckOutcome, str]] = ..., sample_layouts: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    sample_pictures: _containers.MessageMap[str, PictureForm]
+    def __init__(self, run_id: _Optional[str] = ..., job_id: _Optional[str] = ..., compiled_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_model: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., samples: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., reference_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., quantized_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., user_outputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., user_inputs: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., calibration: _Optional[_Union[_artifact_pb2.ArtifactRef, _Mapping]] = ..., other_outputs: _Optional[_Iterable[_Union[_toolchain_pb2.NamedArtifact, _Mapping]]] = ..., nodes: _Optional[_Iterable[_Union[DiagnosedNode, _Mapping]]] = ..., sample_limit: _Optional[int] = ..., bit_check: _Optional[_Union[DiagnoseModelRequest.BitCheckOutcome, str]] = ..., sample_layouts: _Optional[_Mapping[str, str]] = ..., sample_pictures: _Optional[_Mapping[str, PictureForm]] = ...) -> None: ...
 
 class DiagnosedNode(_message.Message):
     __slots__ = ("name", "on_cpu", "precision", "cosine")

@@ -12,6 +12,7 @@ from boardlift.v1 import artifact_pb2, board_agent_pb2
 from boardlift_servicekit.executions import Emitter
 
 from boardlift_board_agent.bench import Desk, Parts, open_desk
+from boardlift_board_agent.colour_tensors import colour_tensors
 from boardlift_board_agent.compare_outputs import compare_all
 from boardlift_board_agent.convert import comparison_message, in_range, refusal_message
 from boardlift_board_agent.diagnosis.evidence import Diagnosis, Evidence, NodeFact
@@ -70,7 +71,7 @@ async def _gather(request: Request, desk: Desk) -> Evidence:
         shutil.copyfile(source, desk.folder / "model_quantized_model.onnx")
     run = await desk.call(model_info_command(desk.tool.program, desk.model), desk.limits.infer_s)
     check_run(run)
-    specs = parse_model_info(run.text)
+    specs = colour_tensors(parse_model_info(run.text), request.sample_pictures)
     count = request.sample_limit or 4
     samples = orient_samples(await _load(desk, request.samples, "samples", count), specs, request.sample_layouts)
     desk.emit.progress("run", 0.1)

@@ -1,8 +1,9 @@
 """One sample of the user's data -> the bytes of one compiled input. Pure.
 
 Float inputs pass through. Integer inputs (their Quantize node was removed) are quantised with the reported scale.
-Pictures: uint8 of the exact size passes through; `[3, H, W]` or `[H, W, 3]` numbers 0 to 255 are taken for RGB and
-converted to what the model takes: NV12 (full-range BT.601, chroma averaged over 2x2), RGB, BGR, YUV444 or Y.
+Pictures: uint8 of the exact size passes through; `[C, H, W]` or `[H, W, C]` numbers 0 to 255 are taken for the colours
+that the tensor names (RGB by default) and converted to what the model takes: NV12 (BT.601, chroma averaged over 2x2),
+RGB, BGR, YUV444 or Y.
 """
 
 from __future__ import annotations
@@ -57,18 +58,21 @@ def _picture(sample: Array, spec: TensorSpec) -> bytes:
     if sample.dtype == np.uint8 and sample.size == valid_bytes:
         return np.ascontiguousarray(sample).tobytes()
     image = sample.reshape(sample.shape[-3:]) if sample.ndim >= 3 else sample
-    if image.shape == (3, height, width):
+    channels = 1 if spec.colour == "gray" else 3
+    if image.shape == (channels, height, width):
         image = np.moveaxis(image, 0, -1)
-    if image.shape != (height, width, 3):
+    if image.shape != (height, width, channels):
         raise InvalidInputError(
             f"A sample of {spec.name} has shape {list(sample.shape)}; the picture is {width}x{height}.",
             reason="SAMPLE_SHAPE_WRONG",
-            remedy="Send RGB pictures [3, H, W] or [H, W, 3] from 0 to 255, or the picture's bytes as uint8.",
+            remedy="Send pictures [C, H, W] or [H, W, C] from 0 to 255, or the picture's bytes as uint8.",
             metadata={"input": spec.name},
         )
     image = np.clip(np.rint(image.astype(np.float64)), 0, 255)  # a camera gives whole numbers; so do the simulators
-    if kind == "NV12":
-        return rgb_to_nv12(image)
+    if spec.colour == "bgr":
+        image = image[..., ::-1]
+    if kind == "NV12" and channels == 3:
+        return yuv_to_nv12(image if spec.colour == "yuv444" else _yuv(image, spec.video_range))
     if kind not in _FROM_RGB:
         raise InvalidInputError(
             f"Input {spec.name} takes {spec.type}; the agent knows NV12, RGB, BGR, YUV444, Y and tensors.",
@@ -76,19 +80,23 @@ def _picture(sample: Array, spec: TensorSpec) -> bytes:
             remedy="Compile with input_type_rt nv12 or featuremap.",
             metadata={"input": spec.name},
         )
-    pixels = np.clip(np.rint(_FROM_RGB[kind](image)), 0, 255).astype(np.uint8)
+    ready = spec.colour == "yuv444" or channels == 1
+    pixels = np.clip(np.rint(image if ready else _FROM_RGB[kind](image)), 0, 255).astype(np.uint8)
     return np.ascontiguousarray(pixels if nhwc else np.moveaxis(pixels, -1, 0)).tobytes()
 
 
-def _yuv(rgb: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Full-range BT.601, [H, W, 3].
+def _yuv(rgb: NDArray[np.float64], video_range: bool = False) -> NDArray[np.float64]:
+    """BT.601, [H, W, 3], of the full range or of 16 to 235.
 
     Term by term as the compiler service does it: one in a thousand colours lies halfway between two numbers, where a
     product of matrices rounds otherwise, and one pixel off by one is a board that does not match its simulation.
     """
     red, green, blue = (rgb[..., k] for k in range(3))
     luma = 0.299 * red + 0.587 * green + 0.114 * blue
-    return np.stack([luma, (blue - luma) / 1.772 + 128, (red - luma) / 1.402 + 128], axis=-1)
+    first, second = (blue - luma) / 1.772, (red - luma) / 1.402
+    if video_range:
+        luma, first, second = 16 + luma * 219 / 255, first * 224 / 255, second * 224 / 255
+    return np.stack([luma, first + 128, second + 128], axis=-1)
 
 
 _FROM_RGB: Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
@@ -101,7 +109,11 @@ _FROM_RGB: Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = 
 
 def rgb_to_nv12(rgb: Array) -> bytes:
     """RGB [H, W, 3], 0 to 255 -> NV12 bytes without row padding, full range."""
-    yuv = _yuv(rgb.astype(np.float64))
+    return yuv_to_nv12(_yuv(rgb.astype(np.float64)))
+
+
+def yuv_to_nv12(yuv: NDArray[np.float64]) -> bytes:
+    """YUV [H, W, 3] -> NV12 bytes without row padding; rounded first, then the chroma is averaged."""
     height, width = yuv.shape[:2]
     exact = np.clip(np.rint(yuv[..., 1:]), 0, 255).astype(np.uint16)
     pooled = exact.reshape(height // 2, 2, width // 2, 2, 2).sum(axis=(1, 3))

@@ -7,6 +7,7 @@ from typing import Any
 
 from boardlift_board_agent import convert
 from boardlift_board_agent.bench import Bench
+from boardlift_board_agent.colour_tensors import colour_tensors
 from boardlift_board_agent.compare_outputs import compare_all
 from boardlift_board_agent.failures import ToolRun
 from boardlift_board_agent.hrt_model_exec import infer_command
@@ -45,6 +46,7 @@ async def infer_on_board(bench: Bench, tensors: tuple[TensorSpec, ...]) -> None:
     if not samples:
         return
     samples = orient_samples(samples, tensors, bench.request.sample_layouts)
+    tensors = colour_tensors(tensors, bench.request.sample_pictures)
     total = min(len(a) for a in samples.values())
 
     async def run(paths: list[Path], dump: Path) -> ToolRun:

@@ -53,6 +53,10 @@ class TensorSpec:
     """One per tensor or one per channel; empty without SCALE."""
     axis: int = 0
     """Axis of the scales."""
+    colour: str = "rgb"
+    """Of a picture: what its samples hold, `rgb`, `bgr`, `yuv444` or `gray`."""
+    video_range: bool = False
+    """Of a picture: the model takes YUV of 16 to 235 (`bt601_video`), not of the full range."""
 
     @property
     def image(self) -> bool:

@@ -118,6 +118,7 @@ def _simulate(job: JobRecord, stage: Stage, spec: job_pb2.JobSpec, results: Mapp
 def _board(job: JobRecord, stage: Stage, spec: job_pb2.JobSpec, results: Mapping[str, Any]) -> Any:
     transform, compiled, simulated = results["transform"], results["compile"], results["simulate"]
     estimates = [figure.value for figure in compiled.figures if figure.name == "estimated_latency_us"]
+    inputs = [item for item in find_variant(spec, stage.variant).inputs if item.name]
     return board_agent_pb2.RunModelRequest(
         run_id=f"{job.id}/{stage.variant}/{stage.attempt}",
         compiled_model=compiled.compiled_model,
@@ -130,7 +131,12 @@ def _board(job: JobRecord, stage: Stage, spec: job_pb2.JobSpec, results: Mapping
         float_model=transform.model,
         job_id=job.id,
         estimated_latency_us=estimates[0] if estimates else 0.0,
-        sample_layouts={i.name: i.layout_train or "NCHW" for i in find_variant(spec, stage.variant).inputs if i.name},
+        sample_layouts={i.name: i.layout_train or "NCHW" for i in inputs},
+        sample_pictures={
+            i.name: board_agent_pb2.PictureForm(colour=i.type_train, space_and_range=i.space_and_range)
+            for i in inputs
+            if i.type_train not in ("", "featuremap")
+        },
     )
 
 

@@ -48,7 +48,7 @@ RESULTS: dict[str, Any] = {
 }
 
 
-def task(stage: str, variant: str) -> Any:
+def task(stage: str, variant: str, spec: job_pb2.JobSpec = SPEC) -> Any:
     stages = tuple(
         dataclasses.replace(item, state=StageState.SUCCEEDED, result=Ref(item.key), attempt=1)
         for item in plan_stages(SPEC)
@@ -58,7 +58,7 @@ def task(stage: str, variant: str) -> Any:
     assert found is not None
     needed = needed_results(job, found)
     assert {item.result.sha256 for item in needed.values() if item.result} <= {item.key for item in stages}
-    message = build_task(job, found, SPEC, {key: RESULTS[key] for key in needed})
+    message = build_task(job, found, spec, {key: RESULTS[key] for key in needed})
     assert (message.job_id, message.stage, message.variant, message.attempt) == ("j", stage, variant, 1)
     assert message.deadline_time.seconds == 100
     return getattr(message, stage)
@@ -99,7 +99,15 @@ def test_the_board_gets_all_three_sides_of_the_comparison() -> None:
         "quantized outputs",
     )
     assert (call.samples, call.job_id, call.estimated_latency_us, call.run_id) == (7, "j", 9.0, "j/a/1")
-    assert dict(call.sample_layouts) == {"obs": "NCHW"}
+    assert dict(call.sample_layouts) == {"obs": "NCHW"} and not call.sample_pictures
+
+
+def test_the_board_hears_what_pictures_hold() -> None:
+    spec = job_pb2.JobSpec()
+    spec.CopyFrom(SPEC)
+    spec.variants[0].inputs[0].type_train, spec.variants[0].inputs[0].space_and_range = "bgr", "bt601_video"
+    form = task("board", "a", spec).sample_pictures["obs"]
+    assert (form.colour, form.space_and_range) == ("bgr", "bt601_video")
 
 
 def test_a_missing_result_is_named() -> None:
