@@ -19,8 +19,8 @@ from boardlift.v1 import transform_pb2
 @click.command(cls=Command, short_help="Check the dataset DATA, by itself or for a model.")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--model", type=click.Path(path_type=Path), help="Model they are for: checks names, types, shapes.")
-@click.option("--calibration", type=int, default=0, help="Calibration samples; default the dataset's.")
-@click.option("--heldout", type=int, default=0, help="Held-out samples; default the dataset's.")
+@click.option("--calibration", type=click.IntRange(0), default=0, help="Calibration samples; default the dataset's.")
+@click.option("--heldout", type=click.IntRange(0), default=0, help="Held-out samples; default the dataset's.")
 @pass_session
 def lint(session: Session, data: Path, model: Path | None, calibration: int, heldout: int) -> int:
     """Check the dataset DATA by itself and, with --model, against a model."""

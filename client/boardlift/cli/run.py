@@ -50,19 +50,31 @@ _METHODS = click.Choice(["default", "mix", "kl", "max", "skip"])
 @click.option("--board", default="", help="Board id, or label=value,label=value.")
 @click.option("--no-board", is_flag=True, help="Leave the board out; the verdict says so.")
 @click.option("--goal", type=click.Choice(["latency", "accuracy"]), default=None, help="What the best variant is.")
-@click.option("--calibration-samples", type=int, default=0, help="Samples to calibrate with; default the dataset's.")
-@click.option("--heldout-samples", type=int, default=0, help="Samples kept for proof; default the dataset's.")
+@click.option(
+    "--calibration-samples", type=click.IntRange(0), default=0, help="Samples to calibrate with; default the dataset's."
+)
+@click.option(
+    "--heldout-samples", type=click.IntRange(0), default=0, help="Samples kept for proof; default the dataset's."
+)
 @click.option("--seed", type=int, default=0, help="Seed of the draw.")
-@click.option("--frames", type=int, default=0, help="Frames of a latency measurement; default 1000.")
+@click.option("--frames", type=click.IntRange(0), default=0, help="Frames of a latency measurement; default 1000.")
 @click.option(
     "--threads", "threads", multiple=True, type=click.IntRange(1, 8), help="Threads to time; default 1 and 2."
 )
-@click.option("--sustained", "sustained_s", type=float, default=0.0, help="Seconds under load, with heat and clocks.")
+@click.option(
+    "--sustained",
+    "sustained_s",
+    type=click.FloatRange(0),
+    default=0.0,
+    help="Seconds under load, with heat and clocks.",
+)
 @click.option("--governor", default="", help="Clock governor to measure under: performance; boards may refuse it.")
-@click.option("--bit-check-samples", type=int, default=0, help="Samples compared bit by bit; default 4.")
+@click.option("--bit-check-samples", type=click.IntRange(0), default=0, help="Samples compared bit by bit; default 4.")
 @click.option("--name", default="", help="Name of the job for people.")
 @click.option("--priority", type=click.IntRange(-100, 100), default=0, help="Goes before your own waiting jobs below.")
-@click.option("--limit", "limit_s", type=float, default=0.0, help="Seconds the job may take; default 4 hours.")
+@click.option(
+    "--limit", "limit_s", type=click.FloatRange(0), default=0.0, help="Seconds the job may take; default 4 hours."
+)
 @click.option("--timeout", type=float, default=None, help="Seconds to wait for it here; then the job goes on.")
 @click.option("-o", "--out", type=OUT_FOLDER, help="Save the result's files here.")
 @click.option("--detach", is_flag=True, help="Print the job's id and return.")

@@ -109,6 +109,9 @@ def _check_rest(spec: job_pb2.JobSpec) -> None:
     for name, most in (("board_samples", MAX_BOARD_SAMPLES), ("bit_check_samples", 100_000)):
         if not 0 <= getattr(spec, name) <= most:
             _refuse(f"spec.{name}", f"the number of samples must lie between 0 and {most}", "Correct it.")
+    for name in ("calibration_samples", "heldout_samples"):
+        if getattr(spec.split, name) < 0:
+            _refuse(f"spec.split.{name}", "a number of samples can't be negative", "Leave it out, or ask for some.")
     _check_perf(spec.perf)
     if spec.ByteSize() > MAX_SPEC_BYTES:
         _refuse("spec", f"the specification is larger than {MAX_SPEC_BYTES} bytes", "Use fewer overrides or variants.")

@@ -56,3 +56,10 @@ def test_variants_that_normalise_differently_have_no_common_truth() -> None:
     with pytest.raises(InvalidInputError) as caught:
         check_spec(job)
     assert caught.value.metadata["field"] == "spec.variants[1].inputs"
+
+
+@pytest.mark.parametrize("name", ["calibration_samples", "heldout_samples"])
+def test_a_negative_number_of_samples_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        check_spec(spec(split=transform_pb2.SplitSpec(**{name: -3})))
+    assert caught.value.metadata["field"] == f"spec.split.{name}"
