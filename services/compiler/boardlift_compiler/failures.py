@@ -269,6 +269,7 @@ SILENT_KINDS = (
     row("IMAGE_SHAPE", None, "An image input must have four dimensions and 3 channels (gray: 1): {subject}.",
         "Declare it as featuremap, or correct layout_train."),
     row("KNOB_RANGE", None, "{subject} is out of its range.", "See DescribeToolchain for units and ranges."),
+    row("KNOB_IGNORED", None, "The calibration method ignores {subject}.", "Ask for method max, or leave it out."),
     row("TARGET_UNKNOWN", None, "Target {subject} is not served here.", "Use rdk-x5."),
 )  # fmt: skip
 

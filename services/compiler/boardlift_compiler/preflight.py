@@ -205,9 +205,9 @@ def _check_knobs(spec: CompileSpec) -> Iterator[StageFailure]:
     if calibration.max_percentile and not 0.5 <= calibration.max_percentile <= 1:
         yield make_failure("KNOB_RANGE", f"max_percentile {calibration.max_percentile:g} (0.5 to 1)")
     if calibration.max_percentile and calibration.method not in ("", "max"):
-        yield make_failure("KNOB_RANGE", f"max_percentile with {calibration.method}, which ignores it,")
+        yield make_failure("KNOB_IGNORED", f"max_percentile ({calibration.method})")
     if calibration.per_channel and calibration.method in ("default", "mix"):
-        yield make_failure("KNOB_RANGE", f"per_channel with {calibration.method}, which ignores it,")
+        yield make_failure("KNOB_IGNORED", f"per_channel ({calibration.method})")
     if not 0 <= compiler.balance_factor <= 100:
         yield make_failure("KNOB_RANGE", f"balance_factor {compiler.balance_factor} (0 to 100)")
     if compiler.max_time_per_fc_us and not 1000 <= compiler.max_time_per_fc_us <= 4294967295:
