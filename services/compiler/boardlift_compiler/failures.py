@@ -20,6 +20,7 @@ DECISIVE_KINDS = (
     row("FILE_TOO_LARGE", r"File too large|\[Errno 27\]", "The tool wrote a file larger than a run may.",
         "Raise the service's limit, or use fewer samples.", user_fault=False),
     row("OUT_OF_MEMORY", r"MemoryError|std::bad_alloc|Cannot allocate memory|Unable to allocate"
+        r"|Failed to allocate memory"
         r"|failed to map segment from shared object|yaml file parse failed[^\n]*\s*\Z",
         "Memory ran out.", "Use fewer compiler jobs or samples, or a machine with more memory.", user_fault=False),
     row("KILLED", r"hbdk-cc compile hbir model failed with returncode -(?P<subject>9|15|2|1)\b",

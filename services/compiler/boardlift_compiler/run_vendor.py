@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from boardlift_servicekit.tool import ToolCommand, ToolResult, run_tool
 
 from boardlift_compiler.count_oom_kills import count_oom_kills
-from boardlift_compiler.explain_failure import RunEnd, StageFailure, explain_run, make_failure
+from boardlift_compiler.explain_failure import RunEnd, StageFailure, explain_run, explain_text, make_failure
 from boardlift_compiler.parse_log import LogFacts
 from boardlift_compiler.run_folder import RunFolder
 from boardlift_compiler.run_mapper import Launcher
@@ -23,7 +22,6 @@ TIMEOUT_S = 4 * 3600.0
 """Limit of a program that builds or tries many models, seconds."""
 SIGNALS = 128
 """An exit code above it is 128 + the signal."""
-NO_MEMORY = re.compile(r"MemoryError|std::bad_alloc|Failed to allocate memory|Unable to allocate")
 
 
 def toolchain_side(name: str) -> Path:
@@ -97,5 +95,10 @@ async def run_vendor_program(
 def _refused(errors: list[str], ended: ToolResult) -> StageFailure:
     """The program ended itself: it names why, or its last lines do."""
     text = errors[-1] if errors else "\n".join(ended.last_lines[-5:])
-    code = "OUT_OF_MEMORY" if NO_MEMORY.search(text) else "DISK_FULL" if "Errno 28" in text else "SIMULATION_FAILED"
-    return make_failure(code, text.splitlines()[0][:200] if text else "", (text,), ended.exit_code)
+    known = explain_text(text, ended.exit_code)
+    if known is not None and known.code in (
+        "OUT_OF_MEMORY",
+        "DISK_FULL",
+    ):  # the machine's; other words are not hb_mapper's
+        return known
+    return make_failure("SIMULATION_FAILED", text.splitlines()[0][:200] if text else "", (text,), ended.exit_code)

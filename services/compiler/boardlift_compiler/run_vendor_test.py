@@ -53,7 +53,11 @@ async def test_the_answer_comes_from_its_file_and_the_rest_as_messages(run):
             "OUT_OF_MEMORY",
             "9 GiB",
         ),
-        ("print(json.dumps({'error': 'OSError: [Errno 28] No space left'}))\nsys.exit(1)", "DISK_FULL", "Errno 28"),
+        (
+            "print(json.dumps({'error': 'OSError: [Errno 28] No space left on device'}))\nsys.exit(1)",
+            "DISK_FULL",
+            "Errno 28",
+        ),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "CRASH", "11"),
         ("os.kill(os.getpid(), signal.SIGKILL)", "KILLED", "9"),
         ("sys.exit(0)", "SIMULATION_FAILED", ""),

@@ -126,10 +126,7 @@ def compare_output(name: str, want: list[Array], got: list[Array], relative_tole
     """Errors of one output, `want` and `got` per sample."""
     expected = np.stack([w.astype(np.float64).reshape(-1) for w in want])
     actual = np.stack([g.astype(np.float64).reshape(-1) for g in got])
-    same = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
-    with np.errstate(invalid="ignore"):
-        difference = np.where(same, 0.0, np.abs(expected - actual))
-    difference = np.where(np.isnan(difference), np.inf, difference)
+    difference = absolute_difference(expected, actual)
     finite = expected[np.isfinite(expected)]
     scale = float(np.max(np.abs(finite), initial=0.0))
     max_abs = float(difference.max(initial=0.0))
@@ -144,6 +141,14 @@ def compare_output(name: str, want: list[Array], got: list[Array], relative_tole
         tolerance=0.0 if whole else relative_tolerance * max(scale, 1e-3),
         worst_sample=int(difference.max(axis=1).argmax()) if difference.size else 0,
     )
+
+
+def absolute_difference(expected: Array, actual: Array) -> Array:
+    """Element by element, float64; 0 where both are the same infinity or no number, infinite where only one is."""
+    same = (expected == actual) | (np.isnan(expected) & np.isnan(actual))
+    with np.errstate(invalid="ignore"):
+        difference = np.where(same, 0.0, np.abs(expected - actual))
+    return np.where(np.isnan(difference), np.inf, difference)
 
 
 def _cosine(left: Array, right: Array) -> float:

@@ -16,7 +16,7 @@ from onnx import numpy_helper
 
 from boardlift_transform.check_result import Finding
 from boardlift_transform.edit_graph import Array
-from boardlift_transform.equivalence import OutputComparison, Session
+from boardlift_transform.equivalence import OutputComparison, Session, absolute_difference
 
 SIZED = frozenset({"Resize", "Upsample", "Range"})
 """Operators whose float parameters make a size: another last place would be another shape."""
@@ -85,12 +85,7 @@ def _count_beyond(
 
 
 def _gap(want: Array, got: Array) -> Array:
-    """Absolute differences, flat; infinite where one of the two is no number or infinite and the other is not so."""
-    a, b = want.astype(np.float64).reshape(-1), got.astype(np.float64).reshape(-1)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    with np.errstate(invalid="ignore"):
-        gap = np.where(same, 0.0, np.abs(a - b))
-    return np.where(np.isnan(gap), np.inf, gap)
+    return absolute_difference(want.astype(np.float64).reshape(-1), got.astype(np.float64).reshape(-1))
 
 
 def _spread(original: Original, limits: Mapping[str, float]) -> tuple[dict[str, float], dict[str, int]]:

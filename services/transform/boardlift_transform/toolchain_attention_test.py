@@ -54,44 +54,40 @@ def block() -> onnx.ModelProto:
     return b.model()
 
 
-@pytest.mark.parametrize("int16", [False, True])
-def test_a_block_of_attention_takes_a_fraction_of_the_time_and_is_no_worse(tool: Any, int16: bool) -> None:
-    model, took, cosine = block(), {}, {}
+def with_and_without(
+    tool: Any, model: onnx.ModelProto, skipped: list[str], int16: bool
+) -> tuple[dict[bool, float], dict[bool, float], list[str]]:
+    """Build with the passes (True) and without: us (estimated), cosine (simulated, code equal), nodes on the CPU."""
+    took, cosine, on_cpu = {}, {}, []
     samples = np.random.default_rng(3).standard_normal((8, 1, TOKENS, WIDTH)).astype(np.float32)
-    feed = samples[:1].reshape(1, TOKENS, WIDTH)
-    want = Session(model.SerializeToString()).run({"x": feed})["y"].ravel()
-    for name, skip in (("before", PASSES), ("after", [])):
+    want = Session(model.SerializeToString()).run({"x": samples[:1].reshape(1, TOKENS, WIDTH)})["y"].ravel()
+    for skip in (skipped, []):
         made = transform(model, precision="int16" if int16 else "int8", skip_passes=skip).model
         given = made.graph.input[0].name
         run = tool.compile(made, {given: samples}, int16=int16, level="O1")
         assert run.exit_code == 0, run.errors
+        on_cpu += run.on_cpu
         found = re.findall(r"latency = ([\d.]+) us", run.log)
         assert found, run.log[-2000:]
-        took[name] = sum(float(t) for t in found)
-        got, differing = tool.execute(run, {given: samples[:1]})
-        assert differing == 0
-        flat = got["y"].ravel()
-        cosine[name] = float(flat @ want / np.linalg.norm(flat) / np.linalg.norm(want))
-    assert took["after"] < took["before"] / 2, took
-    assert cosine["after"] > cosine["before"] - 0.001 and cosine["after"] > 0.99, cosine
-
-
-@pytest.mark.parametrize(("skipped", "gain"), [("rows-to-channels", 0.9), ("fold-scale", 0.95), ("fold-affine", 0.95)])
-def test_an_int16_attention_gains_by_each_pass_alone(tool: Any, skipped: str, gain: float) -> None:
-    model, took, cosine = block(), {}, {}
-    samples = np.random.default_rng(3).standard_normal((8, 1, TOKENS, WIDTH)).astype(np.float32)
-    want = Session(model.SerializeToString()).run({"x": samples[:1].reshape(1, TOKENS, WIDTH)})["y"].ravel()
-    for skip in ([skipped], []):
-        made = transform(model, precision="int16", skip_passes=skip).model
-        given = made.graph.input[0].name
-        run = tool.compile(made, {given: samples}, int16=True, level="O1")
-        assert run.exit_code == 0 and run.on_cpu == [], run.errors
-        took[not skip] = sum(float(t) for t in re.findall(r"latency = ([\d.]+) us", run.log))
+        took[not skip] = sum(float(t) for t in found)
         got, differing = tool.execute(run, {given: samples[:1]})
         assert differing == 0
         flat = got["y"].ravel()
         cosine[not skip] = float(flat @ want / np.linalg.norm(flat) / np.linalg.norm(want))
-    assert 0 < took[True] < took[False] * gain, took
+    return took, cosine, on_cpu
+
+
+@pytest.mark.parametrize("int16", [False, True])
+def test_a_block_of_attention_takes_a_fraction_of_the_time_and_is_no_worse(tool: Any, int16: bool) -> None:
+    took, cosine, _ = with_and_without(tool, block(), PASSES, int16)
+    assert took[True] < took[False] / 2, took
+    assert cosine[True] > cosine[False] - 0.001 and cosine[True] > 0.99, cosine
+
+
+@pytest.mark.parametrize(("skipped", "gain"), [("rows-to-channels", 0.9), ("fold-scale", 0.95), ("fold-affine", 0.95)])
+def test_an_int16_attention_gains_by_each_pass_alone(tool: Any, skipped: str, gain: float) -> None:
+    took, cosine, on_cpu = with_and_without(tool, block(), [skipped], int16=True)
+    assert on_cpu == [] and 0 < took[True] < took[False] * gain, took
     assert cosine[True] > cosine[False] - 1e-4 and cosine[True] > 0.995, cosine
 
 
@@ -102,18 +98,6 @@ def test_gelu_of_opset_20_takes_less_and_is_no_worse(tool: Any, approximate: str
     h = b.node("Gelu", [b.linear(b.input("x", [1, TOKENS, WIDTH]), WIDTH, 6 * WIDTH)], approximate=approximate)
     b.node("Add", [b.linear(h, 6 * WIDTH, WIDTH), b.weight(WIDTH)], "y")
     b.output("y", [1, TOKENS, WIDTH])
-    took, cosine = {}, {}
-    samples = np.random.default_rng(3).standard_normal((8, 1, TOKENS, WIDTH)).astype(np.float32)
-    want = Session(b.model().SerializeToString()).run({"x": samples[:1].reshape(1, TOKENS, WIDTH)})["y"].ravel()
-    for skip in (["suit-gelu"], []):
-        made = transform(b.model(), precision="int16" if int16 else "int8", skip_passes=skip).model
-        given = made.graph.input[0].name
-        run = tool.compile(made, {given: samples}, int16=int16, level="O1")
-        assert run.exit_code == 0 and run.on_cpu == [], run.errors
-        took[not skip] = sum(float(t) for t in re.findall(r"latency = ([\d.]+) us", run.log))
-        got, differing = tool.execute(run, {given: samples[:1]})
-        assert differing == 0
-        flat = got["y"].ravel()
-        cosine[not skip] = float(flat @ want / np.linalg.norm(flat) / np.linalg.norm(want))
-    assert 0 < took[True] < took[False] * gain, took
+    took, cosine, on_cpu = with_and_without(tool, b.model(), ["suit-gelu"], int16)
+    assert on_cpu == [] and 0 < took[True] < took[False] * gain, took
     assert cosine[True] > cosine[False] - 1e-4 and cosine[True] > 0.995, cosine
